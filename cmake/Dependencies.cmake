@@ -1,0 +1,21 @@
+# Libraries that Headrace stands on; docs/dependencies.md gives the reason for each.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+
+# What each module links beyond the modules below it.
+set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads)
+set(HEADRACE_io_LIBRARIES)
+set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2)
+set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG PkgConfig::WEBP nlohmann_json::nlohmann_json)
+set(HEADRACE_plan_LIBRARIES nlohmann_json::nlohmann_json)
+set(HEADRACE_dataset_LIBRARIES)
+set(HEADRACE_engine_LIBRARIES nlohmann_json::nlohmann_json)
+set(HEADRACE_job_LIBRARIES nlohmann_json::nlohmann_json)

@@ -1,0 +1,40 @@
+// Digests: XXH3 (fast, for data) and SHA-256 (for the chain from the manifest to its tables).
+// Thread-safety: functions are pure; one hasher object belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "headrace/bytes.h"
+
+struct XXH3_state_s;
+
+namespace headrace {
+
+/// XXH3, 64 bits, seed 0.
+uint64_t xxh3(ByteView bytes);
+
+/// XXH3, 64 bits, of a stream of pieces.
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+
+  void update(ByteView bytes);
+  uint64_t digest() const;
+  void reset();
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
+
+/// SHA-256 as 64 lower-case hexadecimal digits.
+std::string sha256_hex(ByteView bytes);
+
+/// 16 lower-case hexadecimal digits.
+std::string hex64(uint64_t value);
+
+}  // namespace headrace
