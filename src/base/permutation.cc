@@ -20,7 +20,7 @@ uint64_t finalise(uint64_t x) {  // SplitMix64's output function (Steele, Lea, F
 uint64_t mix(uint64_t a, uint64_t b) { return finalise(finalise(a + kGolden) + b * kGolden + 1); }
 
 Permutation::Permutation(uint64_t n, uint64_t key) : n_(n) {
-  const int bits = n <= 1 ? 0 : std::bit_width(n - 1);
+  const int bits = n <= 1 ? 0 : static_cast<int>(std::bit_width(n - 1));
   half_bits_ = (bits + 1) / 2;
   half_mask_ = (uint64_t{1} << half_bits_) - 1;
   for (int r = 0; r < kRounds; ++r)
