@@ -1,0 +1,105 @@
+// The index of one shard: where each sample and each of its members lies, and each sample's key.
+//
+//   object      |hdr|jpg bytes..|pad|hdr|cls|pad|hdr|jpg bytes.......|pad| ...
+//               ^   ^           ^       ^       ^
+//               |   offset      offset+size     |
+//               sample_begin(0)                 sample_end(0) == sample_begin(1)
+//
+// A shard is one archive (`objects()` is empty: offsets are in the archive) or a run of loose files
+// (each member names its own object and starts at offset 0).
+//
+// `ShardIndex` is immutable once built and may be shared between threads. It owns all it shows;
+// the views it returns live as long as it does. The bytes on disk are described in docs/format.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/bytes.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// One field of one sample: a byte range of an object.
+struct IndexMember {
+  uint64_t offset;  ///< of the first byte of the payload, in the archive or the loose file
+  uint64_t size;    ///< of the payload, in bytes
+  uint32_t field;   ///< number in ShardIndex::fields()
+  uint32_t object;  ///< number in ShardIndex::object(); 0 in an archive
+};
+
+class ShardIndex {
+ public:
+  uint32_t size() const { return static_cast<uint32_t>(member_start_.size() - 1); }
+  const std::vector<std::string>& fields() const { return fields_; }
+
+  /// The number of field `name`, or -1.
+  int field_number(std::string_view name) const;
+
+  std::span<const IndexMember> members(uint32_t sample) const {
+    return {members_.data() + member_start_[sample], members_.data() + member_start_[sample + 1]};
+  }
+  /// The member of `sample` that holds `field`, or nullptr.
+  const IndexMember* find(uint32_t sample, uint32_t field) const;
+
+  /// First byte of the sample's first header, and the byte after its last padding (archives only).
+  uint64_t sample_begin(uint32_t sample) const { return sample_start_[sample]; }
+  uint64_t sample_end(uint32_t sample) const { return sample_start_[sample + 1]; }
+
+  std::string_view key(uint32_t sample) const;
+
+  /// The path of a loose file, relative to the data set's folder; empty for archives.
+  std::string_view object(uint32_t number) const;
+  bool is_archive() const { return object_start_.size() <= 1; }
+
+  /// The sum of the payload sizes of a sample, in bytes.
+  uint64_t payload_bytes(uint32_t sample) const;
+
+  /// Reads an encoded section. Every number in it is checked against `section` and against
+  /// `object_bytes`, the size of the archive (no limit for loose files: pass ~0).
+  static Result<ShardIndex> decode(ByteView section, uint64_t object_bytes, const Origin& origin);
+
+ private:
+  friend class ShardIndexBuilder;
+
+  std::vector<std::string> fields_;
+  std::vector<uint64_t> sample_start_{0};  // size() + 1
+  std::vector<uint64_t> member_start_{0};  // size() + 1
+  std::vector<IndexMember> members_;
+  std::vector<uint64_t> key_start_{0};  // size() + 1
+  std::string keys_;
+  std::vector<uint64_t> object_start_{0};  // objects + 1
+  std::string objects_;
+};
+
+/// Collects samples in shard order. Belongs to one thread.
+class ShardIndexBuilder {
+ public:
+  /// A new sample. `begin` must not be below the end of the sample before.
+  void add_sample(std::string_view key, uint64_t begin);
+  /// A member of the newest sample, in the archive.
+  void add_member(std::string_view field, uint64_t offset, uint64_t size);
+  /// A member of the newest sample that is a loose file.
+  void add_file(std::string_view field, std::string_view path, uint64_t size);
+  /// The newest sample ends here (archives: after its padding).
+  void end_sample(uint64_t end);
+
+  uint32_t size() const { return index_.size(); }
+  const ShardIndex& index() const { return index_; }
+
+  /// The section's bytes, the same for the same calls.
+  std::string encode() const;
+
+ private:
+  uint32_t field_number(std::string_view name);
+
+  ShardIndex index_;
+};
+
+/// The hash that the key table is sorted by: XXH3 of the key's bytes.
+uint64_t key_hash(std::string_view key);
+
+}  // namespace headrace
