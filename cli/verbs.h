@@ -1,0 +1,15 @@
+// The verbs, in the order in which `headrace --help` shows them.
+#pragma once
+
+#include "cli/command.h"
+
+namespace headrace::cli {
+
+extern const Verb kLs;
+extern const Verb kCat;
+extern const Verb kInfo;
+extern const Verb kVerify;
+
+inline constexpr const Verb* kVerbs[] = {&kLs, &kCat, &kInfo, &kVerify};
+
+}  // namespace headrace::cli
