@@ -58,6 +58,13 @@ class ShardIndex {
   /// The sum of the payload sizes of a sample, in bytes.
   uint64_t payload_bytes(uint32_t sample) const;
 
+  /// What this object takes in memory, about.
+  uint64_t memory_bytes() const {
+    return members_.size() * sizeof(IndexMember) + 8 * sample_start_.size() +
+           8 * member_start_.size() + 8 * key_start_.size() + keys_.size() + objects_.size() +
+           8 * object_start_.size();
+  }
+
   /// Reads an encoded section. Every number in it is checked against `section` and against
   /// `object_bytes`, the size of the archive (no limit for loose files: pass ~0).
   static Result<ShardIndex> decode(ByteView section, uint64_t object_bytes, const Origin& origin);
