@@ -1,0 +1,52 @@
+// A Catalog answers what a data set consists of: shards, names, where samples are. Two kinds: one
+// read from a manifest (tables by ranges, when needed), one made in memory by indexing the shards.
+//
+// Thread-safety: every method may be called from any thread. No caching here: Dataset caches.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/shard_index.h"
+#include "headrace/dataset.h"
+#include "headrace/store.h"
+#include "plan/manifest.h"
+#include "plan/shard_table.h"
+
+namespace headrace {
+
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+
+  virtual const std::string& fingerprint() const = 0;
+  virtual const Manifest& manifest() const = 0;
+  virtual const ShardTable& table() const = 0;
+  virtual bool has_manifest() const = 0;
+
+  /// Full path of the shard, for messages.
+  virtual Result<std::string> shard_name(uint32_t shard) const = 0;
+  virtual Result<uint64_t> shard_checksum(uint32_t shard) const = 0;
+  virtual Result<std::shared_ptr<const ShardIndex>> load_index(uint32_t shard) const = 0;
+  /// Opens the archive of a shard.
+  virtual Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const = 0;
+  /// Opens a loose file by the path its index section has.
+  virtual Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const = 0;
+  /// Samples whose key may be `key` (same hash), in manifest order; callers compare the keys.
+  virtual Result<std::vector<SampleId>> candidates(std::string_view key) const = 0;
+};
+
+/// Reads `path` (a manifest file in `store`) and its tables.
+Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store);
+
+/// Indexes archives now, with `options.threads` threads. `paths` are full paths.
+Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
+                                                const OpenOptions& options);
+
+/// Lists and groups a folder of loose files now.
+Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,
+                                                   const OpenOptions& options);
+
+}  // namespace headrace

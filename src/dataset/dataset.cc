@@ -1,0 +1,192 @@
+#include "headrace/dataset.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/try.h"
+#include "dataset/catalog.h"
+#include "dataset/lru_cache.h"
+#include "dataset/open.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kIndexBudgetBytes = uint64_t{256} << 20;
+constexpr uint64_t kOpenShards = 256;  // file descriptors kept
+constexpr uint64_t kNoBudget = ~uint64_t{0};
+
+/// An object held in memory whole.
+class MemorySource final : public ByteSource {
+ public:
+  static Result<std::unique_ptr<ByteSource>> load(std::unique_ptr<ByteSource> from) {
+    std::vector<std::byte> bytes(from->size());
+    HR_CHECK(from->read_at(0, bytes));
+    return std::unique_ptr<ByteSource>(
+        std::make_unique<MemorySource>(from->name(), std::move(bytes)));
+  }
+  MemorySource(std::string name, std::vector<std::byte> bytes)
+      : name_(std::move(name)), bytes_(std::move(bytes)) {}
+
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return bytes_.size(); }
+  void will_need(uint64_t, uint64_t) const override {}
+  Status read_at(uint64_t offset, MutableBytes into) const override {
+    if (offset > bytes_.size() || into.size() > bytes_.size() - offset)
+      return Error{.code = Code::kCorrupt,
+                   .message = "the object ends before the bytes asked for",
+                   .origin = {.shard = name_, .offset = offset}};
+    std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(offset), into.size(), into.begin());
+    return {};
+  }
+
+ private:
+  const std::string name_;
+  const std::vector<std::byte> bytes_;
+};
+
+/// starts[s] = number of the first sample of shard s; one more at the end.
+std::vector<uint64_t> first_samples(const ShardTable& table) {
+  std::vector<uint64_t> starts(table.size() + 1);
+  for (uint64_t s = 0; s < table.size(); ++s) starts[s + 1] = starts[s] + table.samples[s];
+  return starts;
+}
+
+}  // namespace
+
+class Dataset::Impl {
+ public:
+  Impl(std::string location, std::unique_ptr<Catalog> catalog, bool cache_in_memory)
+      : name_(std::move(location)),
+        catalog_(std::move(catalog)),
+        cache_in_memory_(cache_in_memory),
+        starts_(first_samples(catalog_->table())),
+        indexes_(cache_in_memory ? kNoBudget : kIndexBudgetBytes),
+        sources_(cache_in_memory ? kNoBudget : kOpenShards) {}
+
+  Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) {
+    return indexes_.get(
+        shard, [&] { return catalog_->load_index(shard); },
+        [](const ShardIndex& index) { return index.memory_bytes(); });
+  }
+
+  Result<std::shared_ptr<const ByteSource>> source(uint32_t shard, const ShardIndex& index,
+                                                   uint32_t object) {
+    if (!index.is_archive() && !cache_in_memory_) return open(shard, index, object);
+    return sources_.get(
+        uint64_t{shard} << 32 | object, [&] { return open(shard, index, object); },
+        [](const ByteSource&) { return uint64_t{1}; });
+  }
+
+  const std::string name_;
+  const std::unique_ptr<Catalog> catalog_;
+  const bool cache_in_memory_;
+  const std::vector<uint64_t> starts_;
+
+ private:
+  Result<std::shared_ptr<const ByteSource>> open(uint32_t shard, const ShardIndex& index,
+                                                 uint32_t object) {
+    HR_TRY(auto source, index.is_archive() ? catalog_->open_shard(shard)
+                                           : catalog_->open_file(index.object(object)));
+    if (cache_in_memory_) {
+      HR_TRY(source, MemorySource::load(std::move(source)));
+    }
+    return std::shared_ptr<const ByteSource>(std::move(source));
+  }
+
+  LruCache<ShardIndex> indexes_;
+  LruCache<ByteSource> sources_;
+};
+
+std::optional<ByteView> Sample::find(std::string_view name) const {
+  const auto it = std::ranges::find(fields_, name, &Field::name);
+  if (it == fields_.end()) return std::nullopt;
+  return bytes(*it);
+}
+
+Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::string>& locations,
+                                                     const OpenOptions& options) {
+  HR_TRY(auto catalog, open_catalog(locations, options));
+  auto impl =
+      std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory);
+  return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
+}
+
+Dataset::Dataset(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Dataset::~Dataset() = default;
+
+uint64_t Dataset::size() const { return impl_->starts_.back(); }
+uint32_t Dataset::shards() const { return static_cast<uint32_t>(impl_->starts_.size() - 1); }
+const std::string& Dataset::name() const { return impl_->name_; }
+const std::string& Dataset::fingerprint() const { return impl_->catalog_->fingerprint(); }
+const Manifest& Dataset::manifest() const { return impl_->catalog_->manifest(); }
+const ShardTable& Dataset::table() const { return impl_->catalog_->table(); }
+bool Dataset::has_manifest() const { return impl_->catalog_->has_manifest(); }
+
+Result<std::string> Dataset::shard_name(uint32_t shard) const {
+  return impl_->catalog_->shard_name(shard);
+}
+
+Result<uint64_t> Dataset::shard_checksum(uint32_t shard) const {
+  return impl_->catalog_->shard_checksum(shard);
+}
+
+Result<std::shared_ptr<const ShardIndex>> Dataset::index(uint32_t shard) const {
+  return impl_->index(shard);
+}
+
+Result<std::shared_ptr<const ByteSource>> Dataset::source(uint32_t shard, const ShardIndex& index,
+                                                          uint32_t object) const {
+  return impl_->source(shard, index, object);
+}
+
+SampleId Dataset::locate(uint64_t i) const {
+  const auto& starts = impl_->starts_;
+  const auto after = std::ranges::upper_bound(starts, i);
+  const auto shard = static_cast<uint32_t>(after - starts.begin() - 1);
+  return {shard, static_cast<uint32_t>(i - starts[shard])};
+}
+
+Result<std::vector<SampleId>> Dataset::find(std::string_view key) const {
+  HR_TRY(auto found, impl_->catalog_->candidates(key));
+  std::vector<SampleId> same;
+  for (const SampleId id : found) {
+    HR_TRY(const auto shard_index, index(id.shard));
+    if (shard_index->key(id.sample) == key) same.push_back(id);
+  }
+  return same;
+}
+
+Result<Sample> Dataset::sample(SampleId id) const {
+  HR_TRY(const auto shard_index, index(id.shard));
+  std::vector<std::byte> bytes(shard_index->payload_bytes(id.sample));
+  std::vector<Sample::Field> fields;
+  size_t at = 0;
+  for (const IndexMember& member : shard_index->members(id.sample)) {
+    HR_TRY(const auto object, source(id.shard, *shard_index, member.object));
+    if (auto status = object->read_at(member.offset, MutableBytes(bytes).subspan(at, member.size));
+        !status.ok())
+      return std::move(status).error().at(origin(id));
+    fields.push_back({shard_index->fields()[member.field], at, member.size});
+    at += member.size;
+  }
+  return Sample(std::string(shard_index->key(id.sample)), origin(id), std::move(fields),
+                std::move(bytes));
+}
+
+Result<std::string> Dataset::key(SampleId id) const {
+  HR_TRY(const auto shard_index, index(id.shard));
+  return std::string(shard_index->key(id.sample));
+}
+
+Origin Dataset::origin(SampleId id) const {
+  Origin origin;
+  if (auto name = shard_name(id.shard); name.ok()) origin.shard = *name;
+  if (auto shard_index = index(id.shard); shard_index.ok()) {
+    const ShardIndex& known = **shard_index;
+    origin.member = known.key(id.sample);
+    if (known.is_archive()) origin.offset = known.sample_begin(id.sample);
+  }
+  return origin;
+}
+
+}  // namespace headrace

@@ -1,0 +1,71 @@
+// A cache of shared values with a budget: the least recently used go first. What a caller holds
+// stays alive; the cache only forgets it.
+//
+// Thread-safety: every method may be called from any thread. A value may be loaded twice when two
+// threads miss at once; both get a good one.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/try.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+template <typename Value>
+class LruCache {
+ public:
+  using Pointer = std::shared_ptr<const Value>;
+
+  explicit LruCache(uint64_t budget) : budget_(budget) {}
+
+  /// The value of `key`, from `load()` (a Result<Pointer>) if it is not here. `cost(value)` is what
+  /// it takes of the budget.
+  template <typename Load, typename Cost>
+  Result<Pointer> get(uint64_t key, const Load& load, const Cost& cost) {
+    if (Pointer known = find(key)) return known;
+    HR_TRY(Pointer value, load());
+    insert(key, value, cost(*value));
+    return value;
+  }
+
+ private:
+  struct Entry {
+    uint64_t key;
+    Pointer value;
+    uint64_t cost;
+  };
+
+  Pointer find(uint64_t key) {
+    std::scoped_lock lock(mutex_);
+    const auto it = entries_.find(key);
+    if (it == entries_.end()) return nullptr;
+    recent_.splice(recent_.begin(), recent_, it->second);
+    return it->second->value;
+  }
+
+  void insert(uint64_t key, Pointer value, uint64_t cost) {
+    std::scoped_lock lock(mutex_);
+    if (entries_.contains(key)) return;
+    recent_.push_front({key, std::move(value), cost});
+    entries_[key] = recent_.begin();
+    used_ += cost;
+    while (used_ > budget_ && recent_.size() > 1) {
+      used_ -= recent_.back().cost;
+      entries_.erase(recent_.back().key);
+      recent_.pop_back();
+    }
+  }
+
+  const uint64_t budget_;
+  std::mutex mutex_;
+  uint64_t used_ = 0;
+  std::list<Entry> recent_;  // most recent first
+  std::unordered_map<uint64_t, typename std::list<Entry>::iterator> entries_;
+};
+
+}  // namespace headrace

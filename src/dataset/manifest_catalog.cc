@@ -1,0 +1,221 @@
+// The catalog of a data set that has a manifest. Opening reads the root and the shard table; places,
+// index sections and keys are read by ranges when asked for.
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "base/digest.h"
+#include "base/try.h"
+#include "dataset/catalog.h"
+#include "dataset/key_table.h"
+
+namespace headrace {
+namespace {
+
+/// Opens a table and checks its size against the root.
+Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const TableFile& file) {
+  HR_TRY(auto source, store.open(file.path));
+  if (source->size() != file.bytes)
+    return Error{.code = Code::kCorrupt,
+                 .message = "the manifest says " + std::to_string(file.bytes) +
+                            " bytes, but there are " + std::to_string(source->size()),
+                 .origin = {.shard = source->name()},
+                 .hint = "Run 'headrace verify' to see what else differs."};
+  return source;
+}
+
+class ManifestCatalog final : public Catalog {
+ public:
+  ManifestCatalog(std::shared_ptr<Store> store, std::shared_ptr<Store> data, Manifest manifest,
+                  ShardTable table)
+      : store_(std::move(store)),
+        data_(std::move(data)),
+        manifest_(std::move(manifest)),
+        fingerprint_(manifest_.fingerprint()),
+        table_(std::move(table)),
+        index_sources_(manifest_.index_files.size()) {}
+
+  const std::string& fingerprint() const override { return fingerprint_; }
+  const Manifest& manifest() const override { return manifest_; }
+  const ShardTable& table() const override { return table_; }
+  bool has_manifest() const override { return true; }
+
+  Result<std::string> shard_name(uint32_t shard) const override {
+    HR_TRY(const std::string path, shard_path(shard));
+    return data_->name() + "/" + path;
+  }
+
+  Result<uint64_t> shard_checksum(uint32_t shard) const override {
+    HR_TRY(const ShardPlace place, read_place(shard));
+    return place.shard_xxh3;
+  }
+
+  Result<std::shared_ptr<const ShardIndex>> load_index(uint32_t shard) const override {
+    HR_TRY(const ShardPlace place, read_place(shard));
+    HR_TRY(const auto source, index_source(place.index_file));
+    if (place.index_offset > source->size() ||
+        place.index_bytes > source->size() - place.index_offset)
+      return bad_section(*source, shard, place.index_offset, "lies outside of its file");
+    std::string section(place.index_bytes, '\0');
+    HR_CHECK(source->read_at(place.index_offset, as_writable_bytes(section)));
+    if (xxh3(as_bytes(section)) != place.index_xxh3)
+      return bad_section(*source, shard, place.index_offset, "does not have its checksum");
+    const bool archive = manifest_.container == Container::kTar;
+    HR_TRY(auto index, ShardIndex::decode(
+                           as_bytes(section), archive ? table_.bytes[shard] : ~uint64_t{0},
+                           {.shard = source->name(), .offset = place.index_offset}));
+    if (index.size() != table_.samples[shard])
+      return bad_section(*source, shard, place.index_offset,
+                         "has " + std::to_string(index.size()) + " samples instead of " +
+                             std::to_string(table_.samples[shard]));
+    return std::make_shared<const ShardIndex>(std::move(index));
+  }
+
+  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
+    HR_TRY(const std::string path, shard_path(shard));
+    HR_TRY(auto source, data_->open(path));
+    if (source->size() != table_.bytes[shard])
+      return Error{.code = Code::kCorrupt,
+                   .message = "the manifest says " + std::to_string(table_.bytes[shard]) +
+                              " bytes, but the shard has " + std::to_string(source->size()),
+                   .origin = {.shard = source->name()},
+                   .hint = "It was cut or changed after it was indexed. Restore it, or run "
+                           "'headrace index' again."};
+    return source;
+  }
+
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
+    return data_->open(std::string(path));
+  }
+
+  Result<std::vector<SampleId>> candidates(std::string_view key) const override {
+    HR_TRY(const KeyTable* table, key_table());
+    HR_TRY(auto found, table->find(key_hash(key)));
+    std::ranges::sort(found, {}, [](SampleId id) { return std::pair(id.shard, id.sample); });
+    const auto outside = [this](SampleId id) {
+      return id.shard >= table_.size() || id.sample >= table_.samples[id.shard];
+    };
+    if (std::ranges::any_of(found, outside))
+      return Error{.code = Code::kCorrupt,
+                   .message = "the key table names a sample that does not exist",
+                   .origin = {.shard = store_->name() + "/" + manifest_.key_table.path}};
+    return found;
+  }
+
+ private:
+  static Error bad_section(const ByteSource& source, uint32_t shard, uint64_t offset,
+                           const std::string& problem) {
+    return {.code = Code::kCorrupt,
+            .message = "the index section of shard number " + std::to_string(shard) + " " + problem,
+            .origin = {.shard = source.name(), .offset = offset},
+            .hint = "Run 'headrace index' again to rebuild the index."};
+  }
+
+  Result<const ByteSource*> place_source() const {
+    std::scoped_lock lock(mutex_);
+    if (!place_source_) {
+      HR_TRY(auto source, open_table(*store_, manifest_.place_table));
+      std::array<std::byte, kPlaceHeaderBytes> header{};
+      HR_CHECK(source->read_at(0, header));
+      HR_CHECK(check_place_header(header, manifest_.shards, source->name()));
+      place_source_ = std::move(source);
+    }
+    return place_source_.get();
+  }
+
+  Result<ShardPlace> read_place(uint32_t shard) const {
+    HR_TRY(const ByteSource* source, place_source());
+    std::array<std::byte, kPlaceBytes> record{};
+    HR_CHECK(source->read_at(kPlaceHeaderBytes + kPlaceBytes * uint64_t{shard}, record));
+    HR_TRY(const ShardPlace place, decode_place(record, source->name()));
+    const uint64_t names = source->size() - place_names_offset(manifest_.shards);
+    if (place.name_offset > names || place.name_bytes > names - place.name_offset ||
+        place.index_file >= manifest_.index_files.size())
+      return Error{.code = Code::kCorrupt,
+                   .message = "the place of shard number " + std::to_string(shard) +
+                              " points outside of its tables",
+                   .origin = {.shard = source->name()}};
+    return place;
+  }
+
+  Result<std::string> shard_path(uint32_t shard) const {
+    HR_TRY(const ShardPlace place, read_place(shard));
+    HR_TRY(const ByteSource* source, place_source());
+    std::string name(place.name_bytes, '\0');
+    HR_CHECK(source->read_at(place_names_offset(manifest_.shards) + place.name_offset,
+                             as_writable_bytes(name)));
+    return name;
+  }
+
+  Result<const ByteSource*> index_source(uint32_t number) const {
+    std::scoped_lock lock(mutex_);
+    auto& source = index_sources_[number];
+    if (!source) {
+      HR_TRY(source, open_table(*store_, manifest_.index_files[number]));
+    }
+    return source.get();
+  }
+
+  Result<const KeyTable*> key_table() const {
+    std::scoped_lock lock(mutex_);
+    if (!key_table_) {
+      HR_TRY(auto source, open_table(*store_, manifest_.key_table));
+      HR_TRY(auto table, KeyTable::open(std::move(source), manifest_.samples));
+      key_table_ = std::make_unique<const KeyTable>(std::move(table));
+    }
+    return key_table_.get();
+  }
+
+  const std::shared_ptr<Store> store_;  // of the manifest
+  const std::shared_ptr<Store> data_;   // of the shards
+  const Manifest manifest_;
+  const std::string fingerprint_;
+  const ShardTable table_;
+
+  mutable std::mutex mutex_;  // guards the sources below, each opened once and then only read
+  mutable std::unique_ptr<ByteSource> place_source_;
+  mutable std::vector<std::unique_ptr<ByteSource>> index_sources_;
+  mutable std::unique_ptr<const KeyTable> key_table_;
+};
+
+Result<std::string> read_table(const Store& store, const TableFile& file) {
+  HR_TRY(const auto source, open_table(store, file));
+  std::string bytes(file.bytes, '\0');
+  HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
+  if (sha256_hex(as_bytes(bytes)) != file.sha256)
+    return Error{.code = Code::kCorrupt,
+                 .message = "the table does not have the SHA-256 that the manifest names",
+                 .origin = {.shard = source->name()}};
+  return bytes;
+}
+
+/// Where the shards are: beside the manifest, or at `base` (absolute, or relative to the manifest).
+Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
+                                          const std::string& base) {
+  if (base.empty()) return store;
+  const bool absolute = base.starts_with('/') || base.find("://") != std::string::npos;
+  return open_store(absolute ? base : store->name() + "/" + base);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store) {
+  HR_TRY(const std::string root, read_all(*store, kManifestName));
+  HR_TRY(Manifest manifest,
+         decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
+  HR_TRY(const std::string bytes, read_table(*store, manifest.shard_table));
+  const std::string table_name = store->name() + "/" + manifest.shard_table.path;
+  HR_TRY(ShardTable table, decode_shard_table(as_bytes(bytes), table_name));
+  if (table.size() != manifest.shards || table.total_samples() != manifest.samples)
+    return Error{.code = Code::kCorrupt,
+                 .message = "the shard table has " + std::to_string(table.size()) + " shards and " +
+                            std::to_string(table.total_samples()) +
+                            " samples, but the manifest says " + std::to_string(manifest.shards) +
+                            " and " + std::to_string(manifest.samples),
+                 .origin = {.shard = table_name}};
+  HR_TRY(auto data, data_store(store, manifest.base));
+  return std::unique_ptr<Catalog>(std::make_unique<ManifestCatalog>(
+      std::move(store), std::move(data), std::move(manifest), std::move(table)));
+}
+
+}  // namespace headrace
