@@ -1,0 +1,169 @@
+// A FieldSpec is the user's recipe for one output column: which fields of a sample it is made from
+// and how their bytes become a row of an array. Plain data: copy it, compare it, print it.
+//
+// Thread-safety: plain values. `make_decoder` (codec/decoder.h) checks a recipe and compiles it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace headrace {
+
+/// The type of an array's elements; numbers in memory are little-endian.
+enum class DType : uint8_t {
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  u64,
+  i64,
+  f16,
+  f32,
+  f64,
+  bool_,
+  bf16,
+  c64,
+  c128,
+};
+
+/// Bytes of one element.
+size_t dtype_size(DType dtype);
+/// The name that numpy and torch use: "uint8", "float32", "bool", "bfloat16", "complex64" …
+const char* dtype_name(DType dtype);
+/// The other way round; nothing for a name that is none.
+std::optional<DType> parse_dtype(std::string_view name);
+
+/// The field's bytes as they are.
+struct BytesSpec {
+  bool operator==(const BytesSpec&) const = default;
+};
+
+/// The field's bytes, which must be valid UTF-8 (not normalised, a byte order mark is kept).
+struct TextSpec {
+  bool operator==(const TextSpec&) const = default;
+};
+
+/// The field's bytes, which must be one JSON document (RFC 8259).
+struct JsonSpec {
+  bool operator==(const JsonSpec&) const = default;
+};
+
+/// A decimal integer in ASCII, white space around it allowed.
+struct IntegerSpec {
+  DType dtype = DType::i64;  ///< any integer type
+  bool operator==(const IntegerSpec&) const = default;
+};
+
+/// A decimal number in ASCII, also "inf" and "nan", white space around it allowed.
+struct FloatSpec {
+  DType dtype = DType::f32;  ///< f32 or f64
+  bool operator==(const FloatSpec&) const = default;
+};
+
+/// A numpy array file; every row has its own type and shape.
+struct NpySpec {
+  bool operator==(const NpySpec&) const = default;
+};
+
+/// Scales the picture, antialiased bilinear, as Pillow's BILINEAR does.
+///
+///   exact    height x width, whatever the shape was
+///   shorter  the shorter side becomes `height`, the other follows (rounded down)
+///   longer   the longer side becomes `height`, the other follows (rounded down, at least 1)
+struct Resize {
+  enum class By : uint8_t { exact, shorter, longer };
+  By by = By::exact;
+  int height = 0;
+  int width = 0;  ///< By::exact only
+  bool operator==(const Resize&) const = default;
+};
+
+/// Cuts height x width from the middle; where the picture is smaller, zeros are put around it.
+struct CenterCrop {
+  int height = 0;
+  int width = 0;
+  bool operator==(const CenterCrop&) const = default;
+};
+
+/// Cuts height x width at a place drawn uniformly; a smaller picture is an error.
+struct RandomCrop {
+  int height = 0;
+  int width = 0;
+  bool operator==(const RandomCrop&) const = default;
+};
+
+/// Cuts a box whose area (a share of the picture's) and aspect ratio are drawn, then scales it to
+/// height x width: the distribution of torchvision's RandomResizedCrop.
+struct RandomResizedCrop {
+  int height = 0;
+  int width = 0;
+  std::array<double, 2> scale = {0.08, 1.0};
+  std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
+  bool operator==(const RandomResizedCrop&) const = default;
+};
+
+/// Mirrors left and right with probability p.
+struct HorizontalFlip {
+  double p = 0.5;
+  bool operator==(const HorizontalFlip&) const = default;
+};
+
+/// (value / 255 - mean) / std for each channel; one number serves all channels. Must come last.
+struct Normalize {
+  std::vector<double> mean;
+  std::vector<double> std;
+  bool operator==(const Normalize&) const = default;
+};
+
+using ImageOp =
+    std::variant<Resize, CenterCrop, RandomCrop, RandomResizedCrop, HorizontalFlip, Normalize>;
+
+/// Channels of the row. Alpha is dropped, not blended, by rgb and gray. `unchanged` keeps what the
+/// file has (1, 2, 3 or 4 channels; palettes become colours, 16 bits become 8).
+enum class Channels : uint8_t { rgb, gray, rgba, unchanged };
+
+enum class Layout : uint8_t { chw, hwc };
+
+/// A JPEG, PNG or WebP picture, told apart by its first bytes.
+///
+/// Randomness is a pure function of (seed, epoch, position, number of the operation in `ops`), so
+/// two columns of one sample with the same geometric operations (a picture and its mask) get the
+/// same crops and flips.
+struct ImageSpec {
+  /// Pillow's limit: a picture of more pixels is taken for a decompression bomb.
+  static constexpr uint64_t kDefaultPixelLimit = 178'956'970;
+
+  Channels channels = Channels::rgb;
+  std::vector<ImageOp> ops;
+  DType dtype = DType::u8;  ///< u8 or f32; Normalize makes it f32 by itself
+  bool unit_range = false;  ///< f32 without Normalize: divide by 255
+  Layout layout = Layout::chw;
+  bool upright = true;  ///< turn the picture as its EXIF orientation says
+  uint64_t pixel_limit = kDefaultPixelLimit;
+  bool operator==(const ImageSpec&) const = default;
+};
+
+using FieldKind =
+    std::variant<BytesSpec, TextSpec, JsonSpec, IntegerSpec, FloatSpec, NpySpec, ImageSpec>;
+
+struct FieldSpec {
+  std::string name;                  ///< of the output column
+  std::vector<std::string> sources;  ///< fields of a sample, tried in this order
+  FieldKind kind;
+  /// Decoded in the place of a sample's bytes when it has none of the sources ("-1", "0.5", "").
+  std::optional<std::string> fallback;
+  bool operator==(const FieldSpec&) const = default;
+};
+
+/// "jpg;jpeg;png" -> {"jpg", "jpeg", "png"}.
+std::vector<std::string> parse_sources(std::string_view list);
+
+}  // namespace headrace
