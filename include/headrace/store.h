@@ -76,7 +76,12 @@ Status put(Store& store, const std::string& path, ByteView bytes);
 /// Creates an object; false if there was one, which stays as it is.
 Result<bool> put_if_absent(Store& store, const std::string& path, ByteView bytes);
 
-/// The store of a location: a path or `file:` URL of a folder (which need not exist yet).
-Result<std::shared_ptr<Store>> open_store(const std::string& location);
+/// Whether a commit waits until the bytes are on stable storage (fsync), or trusts the system.
+enum class Durability { kDurable, kFast };
+
+/// The store of a location: a path or `file:` URL of a folder (which need not exist yet), or
+/// `mem:NAME`, one in memory per name and process.
+Result<std::shared_ptr<Store>> open_store(const std::string& location,
+                                          Durability durability = Durability::kDurable);
 
 }  // namespace headrace

@@ -1,0 +1,47 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "io/system_error.h"
+
+namespace headrace {
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File open_file(int at, const char* path, int flags, mode_t mode) {
+  int descriptor = -1;
+  do descriptor = ::openat(at, path, flags | O_CLOEXEC, mode);
+  while (descriptor < 0 && errno == EINTR);
+  return File(descriptor);
+}
+
+ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset) {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::pread(descriptor, into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+Status write_fully(int descriptor, ByteView bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return system_error("write", path, errno);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// A file descriptor that closes itself, and reads and writes that do not stop half-way.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "headrace/bytes.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// Owns one descriptor. Movable; belongs to whoever holds it.
+class File {
+ public:
+  File() = default;
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+
+  int get() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// open(2) of `path`, relative to the folder `at` (or AT_FDCWD), again after a signal. The
+/// descriptor does not outlive exec. Not open on failure: errno says why.
+File open_file(int at, const char* path, int flags, mode_t mode = 0);
+
+/// Reads up to into.size() bytes from `offset` on; fewer only at the end of the file. -1: errno.
+ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset);
+
+/// Writes all of `bytes` at the descriptor's place.
+Status write_fully(int descriptor, ByteView bytes, const std::string& path);
+
+}  // namespace headrace

@@ -1,0 +1,261 @@
+#include "io/local_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/digest.h"
+#include "base/permutation.h"
+#include "base/try.h"
+#include "io/file.h"
+#include "io/file_list.h"
+#include "io/system_error.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporaryPrefix = ".headrace-";
+constexpr std::string_view kTemporarySuffix = ".part";
+
+bool is_temporary(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
+}
+
+class LocalSource : public ByteSource {
+ public:
+  LocalSource(std::string name, File file, uint64_t size)
+      : name_(std::move(name)), file_(std::move(file)), size_(size) {}
+
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return size_; }
+
+  Status read_at(uint64_t offset, MutableBytes into) const override {
+    const ssize_t got = read_fully(file_.get(), into, offset);
+    if (got < 0) return system_error("read", name_, errno).at({name_, "", offset});
+    if (static_cast<size_t>(got) == into.size()) return {};
+    return Error{
+        .code = Code::kCorrupt,
+        .message = "the file ends " + std::to_string(into.size() - static_cast<size_t>(got)) +
+                   " bytes too early",
+        .origin = {name_, "", offset + static_cast<uint64_t>(got)},
+        .hint = "It was cut or is still being written; compare its size with the original."};
+  }
+
+  void will_need(uint64_t offset, uint64_t size) const override {
+    ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                    POSIX_FADV_WILLNEED);
+  }
+
+ private:
+  const std::string name_;
+  const File file_;
+  const uint64_t size_;
+};
+
+// A name that no other writer, here or on another machine, has.
+std::string temporary_name() {
+  static std::atomic<uint64_t> counter{0};
+  struct timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t time =
+      static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+  const uint64_t writer = static_cast<uint64_t>(::getpid()) << 32 | counter++;
+  return std::string(kTemporaryPrefix) + hex64(mix(time, writer)) + std::string(kTemporarySuffix);
+}
+
+// Removes temporaries whose writers are gone: nobody holds their lock.
+void sweep(const std::string& folder) {
+  std::error_code problem;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
+    const std::string& path = entry.path().native();
+    if (!is_temporary(path)) continue;
+    const File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY);
+    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  }
+}
+
+Status sync_file(const std::string& path, int flags) {
+  const File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY | flags);
+  if (!file.is_open() || ::fsync(file.get()) != 0) return system_error("sync", path, errno);
+  return {};
+}
+
+Status check_path(const std::string& path) {
+  const fs::path parts(path);
+  bool inside = !path.empty() && parts.is_relative();
+  for (const fs::path& part : parts) inside = inside && part != "..";
+  if (inside) return {};
+  return Error{.code = Code::kUsage,
+               .message = "'" + path + "' does not name an object inside the store",
+               .origin = {}};
+}
+
+}  // namespace
+
+class LocalStore::Sink : public ByteSink {
+ public:
+  Sink(LocalStore* store, std::string path, std::string temporary, File file)
+      : store_(store),
+        path_(std::move(path)),
+        temporary_(std::move(temporary)),
+        file_(std::move(file)) {}
+
+  ~Sink() override {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  Status append(ByteView bytes) override { return write_fully(file_.get(), bytes, path_); }
+
+  Status commit() override {
+    HR_CHECK(settle());
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+      return system_error("create", path_, errno);
+    temporary_.clear();
+    store_->remember(path_.substr(0, path_.rfind('/')));
+    return {};
+  }
+
+  Result<bool> commit_if_absent() override {
+    HR_CHECK(settle());
+    if (::link(temporary_.c_str(), path_.c_str()) == 0) {
+      store_->remember(path_.substr(0, path_.rfind('/')));
+      return true;  // the destructor removes the temporary's name
+    }
+    if (errno == EEXIST) return false;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK)
+      return system_error("create", path_, errno);
+    return rename_if_absent();
+  }
+
+ private:
+  // For file systems without hard links.
+  Result<bool> rename_if_absent() {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+      if (errno == EEXIST) return false;
+      return system_error("create", path_, errno);
+    }
+    temporary_.clear();
+    store_->remember(path_.substr(0, path_.rfind('/')));
+    return true;
+  }
+
+  Status settle() {
+    if (store_->durability_ == Durability::kDurable && ::fsync(file_.get()) != 0)
+      return system_error("write", path_, errno);
+    return {};
+  }
+
+  LocalStore* store_;
+  const std::string path_;
+  std::string temporary_;
+  File file_;
+};
+
+LocalStore::LocalStore(std::string root, Durability durability)
+    : root_(std::move(root)), durability_(durability) {}
+
+std::string LocalStore::full(const std::string& path) const {
+  return root_.ends_with('/') ? root_ + path : root_ + "/" + path;
+}
+
+Result<std::unique_ptr<ByteSource>> open_local_file(const std::string& path) {
+  File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY);
+  if (!file.is_open()) return system_error("open", path, errno);
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return system_error("look at", path, errno);
+  if (!S_ISREG(info.st_mode))
+    return Error{
+        .code = Code::kUsage, .message = "'" + path + "' is not a regular file", .origin = {}};
+  return std::unique_ptr<ByteSource>(
+      std::make_unique<LocalSource>(path, std::move(file), static_cast<uint64_t>(info.st_size)));
+}
+
+Result<std::unique_ptr<ByteSource>> LocalStore::open(const std::string& path) const {
+  HR_CHECK(check_path(path));
+  return open_local_file(full(path));
+}
+
+Result<bool> LocalStore::exists(const std::string& path) const {
+  HR_CHECK(check_path(path));
+  struct stat info;
+  if (::stat(full(path).c_str(), &info) == 0) return S_ISREG(info.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return system_error("look at", full(path), errno);
+}
+
+Result<std::vector<StoreEntry>> LocalStore::list(const std::string& prefix) const {
+  if (!prefix.empty()) HR_CHECK(check_path(prefix));
+  const std::string folder = prefix.empty() ? root_ : full(prefix);
+  std::vector<StoreEntry> entries;
+  if (std::error_code none; !fs::exists(folder, none) && !none) return entries;
+  WalkNotes notes;
+  HR_TRY(const FileList files, walk(folder, {.hidden = true}, &notes));
+  if (!notes.unreadable.empty()) return std::move(notes.unreadable.front());
+  const std::string above = prefix.empty() || prefix.ends_with('/') ? prefix : prefix + "/";
+  entries.reserve(files.size());
+  for (size_t i = 0; i < files.size(); ++i)
+    if (!is_temporary(files.path(i)))
+      entries.push_back({above + std::string(files.path(i)), files[i].bytes});
+  return entries;
+}
+
+Status LocalStore::prepare_folder(const std::string& folder) {
+  const std::lock_guard lock(mutex_);
+  if (prepared_.contains(folder)) return {};
+  std::error_code problem;
+  for (fs::path above = folder; !above.empty() && !fs::exists(above, problem);
+       above = above.parent_path())
+    unsynced_.insert(above.has_parent_path() ? above.parent_path().native() : ".");
+  fs::create_directories(folder, problem);
+  if (problem) return system_error("create folder", folder, problem.value());
+  sweep(folder);
+  prepared_.insert(folder);
+  return {};
+}
+
+Result<std::unique_ptr<ByteSink>> LocalStore::create(const std::string& path) {
+  HR_CHECK(check_path(path));
+  const std::string target = full(path);
+  const std::string folder = target.substr(0, target.rfind('/'));
+  HR_CHECK(prepare_folder(folder.empty() ? "/" : folder));
+  std::string temporary = folder + "/" + temporary_name();
+  File file = open_file(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+  if (!file.is_open()) return system_error("create", target, errno);
+  ::flock(file.get(), LOCK_EX | LOCK_NB);
+  return std::unique_ptr<ByteSink>(
+      std::make_unique<Sink>(this, target, std::move(temporary), std::move(file)));
+}
+
+Status LocalStore::remove(const std::string& path) {
+  HR_CHECK(check_path(path));
+  if (::unlink(full(path).c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
+  return system_error("remove", full(path), errno);
+}
+
+void LocalStore::remember(const std::string& folder) {
+  if (durability_ != Durability::kDurable) return;
+  const std::lock_guard lock(mutex_);
+  unsynced_.insert(folder.empty() ? "/" : folder);
+}
+
+Status LocalStore::sync() {
+  std::set<std::string> folders;
+  {
+    const std::lock_guard lock(mutex_);
+    folders.swap(unsynced_);
+  }
+  if (durability_ != Durability::kDurable) return {};
+  for (const std::string& folder : folders) HR_CHECK(sync_file(folder, O_DIRECTORY));
+  return {};
+}
+
+}  // namespace headrace
