@@ -1,0 +1,127 @@
+#include "engine/row_filler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/permutation.h"
+#include "base/try.h"
+
+namespace headrace {
+namespace {
+
+/// One read call costs about as much as copying 4 KiB, and headers between the fields are few: up
+/// to here all fields of a row come with one read. Larger fields are read one by one, raw ones
+/// straight into the slot.
+constexpr uint64_t kSpanBytes = 16 << 10;
+
+Error missing(const ColumnPlan& column) {
+  std::string sources;
+  for (const std::string& source : column.spec.sources)
+    sources += (sources.empty() ? "'" : "' or '") + source;
+  return {
+      .code = Code::kCorrupt,
+      .message = "the sample has no field " + sources + "' for column '" + column.spec.name + "'",
+      .hint = "Give the column a default, or leave such samples out."};
+}
+
+Error in_column(Error error, const ColumnPlan& column, const FieldPlace& place) {
+  error.message = "column '" + column.spec.name + "': " + error.message;
+  if (error.origin.offset == Origin::kNoOffset) error.origin.offset = place.offset;
+  return error;
+}
+
+}  // namespace
+
+void RowFiller::flush_counters() {
+  timers_.bytes_read.fetch_add(std::exchange(bytes_read_, 0), std::memory_order_relaxed);
+  timers_.read_calls.fetch_add(std::exchange(read_calls_, 0), std::memory_order_relaxed);
+}
+
+Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view,
+                       std::span<const FieldPlace> places, const RowKey& key,
+                       std::span<const RowTarget> targets, uint64_t* digest) {
+  timed_ = row_number_++ % Timers::kSampling == 0;
+  has_span_ = false;
+  if (view.archive) HR_CHECK(read_span(*view.archive, places));
+  uint64_t content = 0;
+  for (size_t c = 0; c < places.size(); ++c) {
+    const FieldPlace& place = places[c];
+    if (place.absent()) {
+      if (!columns_[c].spec.fallback) return missing(columns_[c]);
+      HR_CHECK(decode(columns_[c], as_bytes(*columns_[c].spec.fallback), key, targets[c]));
+      continue;
+    }
+    std::shared_ptr<const ByteSource> file;
+    if (!view.archive) {
+      HR_TRY(file, set.source(shard, *view.index, place.object));
+    }
+    const MutableBytes row = columns_[c].raw ? targets[c].bytes : MutableBytes();
+    auto encoded = read(view.archive ? *view.archive : *file, place, row);
+    if (!encoded.ok()) return in_column(std::move(encoded).error(), columns_[c], place);
+    if (digest != nullptr) content = mix(content, xxh3(*encoded));
+    if (auto status = decode(columns_[c], *encoded, key, targets[c]); !status.ok())
+      return in_column(std::move(status).error(), columns_[c], place);
+  }
+  if (digest != nullptr) *digest = content;
+  return {};
+}
+
+Status RowFiller::read_span(const ByteSource& source, std::span<const FieldPlace> places) {
+  uint64_t begin = ~uint64_t{0}, end = 0;
+  for (const FieldPlace& place : places) {
+    if (place.absent()) continue;
+    begin = std::min(begin, place.offset);
+    end = std::max(end, place.offset + place.size);
+  }
+  if (end <= begin || end - begin > kSpanBytes) return {};
+  if (buffer_.size() < kSpanBytes) buffer_.resize(kSpanBytes);
+  HR_CHECK(timed_read(source, begin, MutableBytes(buffer_).first(end - begin)));
+  span_begin_ = begin;
+  has_span_ = true;
+  return {};
+}
+
+Result<ByteView> RowFiller::read(const ByteSource& source, const FieldPlace& place,
+                                 MutableBytes row) {
+  if (has_span_) return ByteView(buffer_).subspan(place.offset - span_begin_, place.size);
+  if (!row.empty()) {
+    HR_CHECK(timed_read(source, place.offset, row));
+    return ByteView(row);
+  }
+  if (buffer_.size() < place.size) buffer_.resize(place.size);
+  HR_CHECK(timed_read(source, place.offset, MutableBytes(buffer_).first(place.size)));
+  return ByteView(buffer_).first(place.size);
+}
+
+Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKey& key,
+                         const RowTarget& target) {
+  const auto begin = timed_ ? Timer::Clock::now() : Timer::Clock::time_point();
+  Status status;
+  if (target.pending != nullptr) {
+    auto row = column.decoder->decode_dynamic(encoded, key, scratch_);
+    if (!row.ok()) return std::move(row).error();
+    target.pending->dtype = row->dtype;
+    target.pending->shape.assign(row->shape.begin(), row->shape.end());
+    target.pending->bytes.assign(row->bytes.begin(), row->bytes.end());
+  } else if (column.raw) {
+    if (encoded.data() != target.bytes.data() && !encoded.empty())
+      std::memcpy(target.bytes.data(), encoded.data(), encoded.size());
+  } else {
+    status = column.decoder->decode_into(encoded, key, target.bytes, scratch_);
+  }
+  if (timed_) timers_.decode.add((Timer::Clock::now() - begin) * Timers::kSampling);
+  return status;
+}
+
+Status RowFiller::timed_read(const ByteSource& source, uint64_t offset, MutableBytes into) {
+  const auto begin = timed_ ? Timer::Clock::now() : Timer::Clock::time_point();
+  Status status = source.read_at(offset, into);
+  if (timed_) timers_.read.add((Timer::Clock::now() - begin) * Timers::kSampling);
+  bytes_read_ += into.size();
+  ++read_calls_;
+  return status;
+}
+
+}  // namespace headrace

@@ -1,0 +1,76 @@
+// Fills one row of every column: reads the row's bytes and decodes them straight into the batch.
+//
+//   shard   ..|hdr|jpg bytes................|pad|hdr|cls|pad|..
+//                 `------ one read, if the span is small -----'   into scratch, decoded from there
+//                 `-- a large raw field: straight into the slot
+//
+// A RowFiller belongs to one thread (it owns the scratch memory); what it points to is shared.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codec/decoder.h"
+#include "engine/row_places.h"
+#include "engine/timers.h"
+#include "headrace/dataset.h"
+
+namespace headrace {
+
+/// A column as the engine makes it.
+struct ColumnPlan {
+  FieldSpec spec;
+  std::unique_ptr<Decoder> decoder;
+  bool raw = false;  ///< BytesSpec: the row is the field's bytes, unchecked
+};
+
+/// A decoded row that waits for the others to learn the column's size.
+struct PendingRow {
+  DType dtype = DType::u8;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+/// Where a row goes: a place in the slot, or, for rows of unknown size, a PendingRow.
+struct RowTarget {
+  MutableBytes bytes;
+  PendingRow* pending = nullptr;
+};
+
+class RowFiller {
+ public:
+  /// Both outlive the filler.
+  RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers)
+      : columns_(columns), timers_(timers) {}
+
+  /// One row: `places` and `targets` have one entry a column. `digest`, if asked for, becomes the
+  /// XXH3 of the row's encoded fields. Errors carry column and byte offset, not the shard.
+  Status fill(const Dataset& set, uint32_t shard, const ShardView& view,
+              std::span<const FieldPlace> places, const RowKey& key,
+              std::span<const RowTarget> targets, uint64_t* digest);
+
+  /// Adds what was read since the last call to the timers: once a chunk, not once a row.
+  void flush_counters();
+
+ private:
+  /// Reads `place` into `row` if there is one (raw columns), else into scratch memory.
+  Result<ByteView> read(const ByteSource& source, const FieldPlace& place, MutableBytes row);
+  Status read_span(const ByteSource& source, std::span<const FieldPlace> places);
+  Status decode(const ColumnPlan& column, ByteView encoded, const RowKey& key,
+                const RowTarget& target);
+  Status timed_read(const ByteSource& source, uint64_t offset, MutableBytes into);
+
+  const std::vector<ColumnPlan>& columns_;
+  Timers& timers_;
+  Scratch scratch_;
+  std::vector<std::byte> buffer_;
+  uint64_t span_begin_ = 0;
+  bool has_span_ = false;
+  uint64_t bytes_read_ = 0;
+  uint64_t read_calls_ = 0;
+  uint32_t row_number_ = 0;
+  bool timed_ = false;
+};
+
+}  // namespace headrace

@@ -1,0 +1,119 @@
+// A Run makes the batches of one epoch, from some step to its end.
+//
+//              tickets in flight (at most `depth`, at most `memory_bytes` of slots)
+//    consumed  | finished | rows being filled by chunks | planned next |
+//   -----------+----------+-----------------------------+--------------+----> steps
+//              ^ next()                                 ^ one thread plans at a time
+//
+// Threads take the most urgent work: a chunk of the lowest ticket, or, while there is room, the
+// planning of the next ticket. The thread that fills a ticket's last row finishes it. There is no
+// queue a stage and no reorder buffer; a batch is taken by its number.
+//
+// Ownership: the run owns its threads and tickets; batches own their slots and outlive it.
+// Thread-safety: one consumer calls `next`; `stop` may come from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/ticket.h"
+#include "engine/timers.h"
+#include "headrace/loader.h"
+
+namespace headrace {
+
+/// The rows of one step on this rank, as the plan gives them.
+struct StepRows {
+  uint64_t step = 0;
+  uint64_t total = 0;  ///< over all ranks
+  std::vector<RowOrigin> rows;
+};
+
+struct RunOptions {
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+  uint64_t steps = 0;  ///< steps of this run
+  /// Rows of step i of this run, 0 <= i < steps. Called by one thread at a time, in order.
+  std::function<Result<StepRows>(uint64_t)> plan;
+  unsigned threads = 1;
+  unsigned depth = 4;  ///< tickets in flight
+  uint64_t memory_bytes = 0;
+  OnError on_error = OnError::kRaise;
+  uint64_t max_errors = 0;
+  bool digests = false;
+};
+
+/// A finished batch, and the contents' digests if they were asked for.
+struct RunBatch {
+  std::shared_ptr<Batch> batch;
+  std::vector<uint64_t> digests;
+};
+
+class Run {
+ public:
+  /// Starts the threads. The referenced objects outlive the run.
+  Run(RunOptions options, const std::vector<std::shared_ptr<const Dataset>>& sets,
+      const std::vector<ColumnPlan>& columns, const std::vector<FieldSpec>& fields, SlotPool& pool,
+      Timers& timers);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// The next batch; a null batch after the last one. `interrupted` is asked every few hundredths
+  /// of a second while waiting. An error ends the run: it comes again.
+  Result<RunBatch> next(const std::function<bool()>& interrupted);
+  void stop();
+
+  /// Whether this process is a fork of the one that started the threads (they are not here).
+  bool forked() const;
+  /// In a forked child: gives up what can not be ended here.
+  void abandon();
+
+ private:
+  struct InFlight;
+  struct Chunk {
+    InFlight* ticket;
+    uint32_t begin, end;
+  };
+
+  void work();
+  bool may_plan() const;
+  void plan_next(std::unique_lock<std::mutex>& lock);
+  void fill_chunk(Chunk chunk, RowFiller& filler);
+  void finish(InFlight& ticket);
+  void publish(InFlight& ticket, Result<RunBatch> result);
+  uint32_t chunk_rows(uint32_t rows) const;
+
+  const RunOptions options_;
+  const std::vector<std::shared_ptr<const Dataset>>& sets_;
+  const std::vector<ColumnPlan>& columns_;
+  SlotPool& pool_;
+  Timers& timers_;
+  PlaceFinder finder_;  // used by the planning thread only
+  const pid_t pid_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_ready_;
+  std::condition_variable batch_ready_;
+  std::deque<std::unique_ptr<InFlight>> tickets_;  // consecutive steps; front: the next to hand out
+  std::deque<Chunk> chunks_;                       // lowest ticket first
+  uint64_t planned_ = 0;                           // steps
+  uint64_t slot_bytes_ = 0;                        // of the tickets in flight
+  uint64_t row_errors_ = 0;
+  bool planning_ = false;
+  bool stopped_ = false;
+  std::optional<Error> failed_;
+
+  std::atomic<uint64_t> row_nanoseconds_{20'000};  // a guess, then a moving average
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace headrace

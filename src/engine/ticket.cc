@@ -1,0 +1,233 @@
+#include "engine/ticket.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/try.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kAlignment = 64;  // of columns in a slot: a cache line, and what DLPack asks for
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool is_dynamic(const ColumnPlan& column) {
+  return column.decoder->row_shape().kind == RowShape::Kind::kDynamic;
+}
+
+int64_t elements(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+/// A column for `rows` rows, without memory yet.
+Column empty_column(const ColumnPlan& plan, uint32_t rows) {
+  const RowShape& row = plan.decoder->row_shape();
+  Column column;
+  column.name = plan.spec.name;
+  column.dtype = row.dtype.value_or(DType::u8);
+  column.ragged = row.kind != RowShape::Kind::kFixed;
+  if (column.ragged) {
+    column.offsets.assign(rows + size_t{1}, 0);
+    column.shape = {0};
+  } else {
+    column.shape = row.shape;
+    column.shape.insert(column.shape.begin(), rows);
+  }
+  return column;
+}
+
+uint64_t column_bytes(const Column& column) {
+  return static_cast<uint64_t>(elements(column.shape)) * dtype_size(column.dtype);
+}
+
+}  // namespace
+
+Ticket::Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step,
+               uint64_t total, std::vector<RowOrigin> rows, bool digests)
+    : columns_(columns),
+      epoch_(epoch),
+      step_(step),
+      total_(total),
+      rows_(std::move(rows)),
+      places_(rows_.size() * columns.size()),
+      views_(rows_.size()),
+      pending_(columns.size()),
+      digests_(digests ? rows_.size() : 0),
+      rows_left_(static_cast<uint32_t>(rows_.size())) {}
+
+Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
+  const size_t width = columns_.size();
+  for (uint32_t i = 0; i < size(); ++i) {
+    HR_TRY(views_[i], finder.find(rows_[i], std::span(places_).subspan(i * width, width)));
+  }
+
+  uint64_t bytes = 0;
+  std::vector<uint64_t> begins;
+  for (size_t c = 0; c < width; ++c) {
+    Column& column = out_.emplace_back(empty_column(columns_[c], size()));
+    if (is_dynamic(columns_[c])) {
+      pending_[c].resize(size());
+    } else if (column.ragged) {  // encoded rows: their sizes are in the index
+      for (uint32_t i = 0; i < size(); ++i) {
+        const FieldPlace& place = places_[i * width + c];
+        const auto& fallback = columns_[c].spec.fallback;
+        const uint64_t row = !place.absent() ? place.size : fallback ? fallback->size() : 0;
+        column.offsets[i + 1] = column.offsets[i] + static_cast<int64_t>(row);
+      }
+      column.shape = {column.offsets.back()};
+    }
+    begins.push_back(bytes);
+    bytes = aligned(bytes + column_bytes(column));
+  }
+  slot_ = pool.take(bytes);
+  for (size_t c = 0; c < width; ++c)
+    out_[c].data = slot_->subspan(begins[c], column_bytes(out_[c]));
+  return {};
+}
+
+RowTarget Ticket::target(uint32_t row, size_t c) {
+  if (is_dynamic(columns_[c])) return {.pending = &pending_[c][row]};
+  Column& column = out_[c];
+  if (column.ragged) {
+    const auto begin = static_cast<size_t>(column.offsets[row]);
+    return {.bytes =
+                column.data.subspan(begin, static_cast<size_t>(column.offsets[row + 1]) - begin)};
+  }
+  const size_t bytes = column.data.size() / size();
+  return {.bytes = column.data.subspan(row * bytes, bytes)};
+}
+
+void Ticket::fill(uint32_t i, RowFiller& filler, const Dataset& set, const RowKey& key) {
+  thread_local std::vector<RowTarget> targets;
+  targets.clear();
+  for (size_t c = 0; c < columns_.size(); ++c) targets.push_back(target(i, c));
+  const auto places = std::span(places_).subspan(i * columns_.size(), columns_.size());
+  auto status = filler.fill(set, rows_[i].id.shard, *views_[i], places, key, targets,
+                            digests_.empty() ? nullptr : &digests_[i]);
+  if (!status.ok()) fail(i, std::move(status).error());
+}
+
+void Ticket::fail(uint32_t row, Error error) {
+  std::scoped_lock lock(errors_mutex_);
+  errors_.emplace_back(row, std::move(error));
+}
+
+Result<std::shared_ptr<Batch>> Ticket::finish(
+    const std::vector<std::shared_ptr<const Dataset>>& sets, SlotPool& pool, OnError on_error) {
+  std::ranges::sort(errors_, {}, &std::pair<uint32_t, Error>::first);
+  auto batch = std::make_shared<Batch>();
+  for (auto& [row, error] : errors_) {
+    const RowOrigin& origin = rows_[row];
+    error = std::move(error).at(sets[origin.set]->origin(origin.id));
+    if (on_error == OnError::kRaise) return std::move(error);
+    batch->errors.push_back({origin, std::move(error)});
+  }
+  if (!errors_.empty()) leave_out_failed_rows();
+
+  auto slots = std::make_shared<std::vector<std::shared_ptr<MutableBytes>>>();
+  slots->push_back(slot_);
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (is_dynamic(columns_[c])) HR_CHECK(assemble(c, pool, *slots));
+
+  batch->epoch = epoch_;
+  batch->step = step_;
+  batch->total = total_;
+  batch->columns = std::move(out_);
+  batch->rows = std::move(rows_);
+  batch->slot = std::move(slots);
+  return batch;
+}
+
+/// Moves the rows behind a failed one up, in every column.
+void Ticket::leave_out_failed_rows() {
+  std::vector<bool> failed(rows_.size());
+  for (const auto& error : errors_) failed[error.first] = true;
+  uint32_t kept = 0;
+  std::vector<int64_t> ends(columns_.size(), 0);  // ragged: elements kept
+  for (uint32_t i = 0; i < failed.size(); ++i) {
+    if (failed[i]) continue;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      Column& column = out_[c];
+      if (is_dynamic(columns_[c])) {
+        if (kept != i) pending_[c][kept] = std::move(pending_[c][i]);
+      } else if (column.ragged) {
+        const int64_t begin = column.offsets[i], end = column.offsets[i + 1];
+        std::memmove(column.data.data() + ends[c], column.data.data() + begin,
+                     static_cast<size_t>(end - begin));
+        column.offsets[kept] = ends[c];
+        ends[c] += end - begin;
+      } else {
+        const size_t bytes = column.data.size() / failed.size();
+        std::memmove(column.data.data() + kept * bytes, column.data.data() + i * bytes, bytes);
+      }
+    }
+    rows_[kept] = rows_[i];
+    if (!digests_.empty()) digests_[kept] = digests_[i];
+    ++kept;
+  }
+  rows_.resize(kept);
+  if (!digests_.empty()) digests_.resize(kept);
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    Column& column = out_[c];
+    if (is_dynamic(columns_[c])) {
+      pending_[c].resize(kept);
+      column.offsets.assign(kept + size_t{1}, 0);
+    } else if (column.ragged) {
+      column.offsets.resize(kept + size_t{1});
+      column.offsets[kept] = ends[c];
+      column.shape = {ends[c]};
+      column.data = column.data.first(static_cast<size_t>(ends[c]));
+    } else {
+      column.shape[0] = kept;
+      column.data = column.data.first(column_bytes(column));
+    }
+  }
+}
+
+/// Rows of equal type and shape become one array; rows that differ in shape a ragged column.
+Status Ticket::assemble(size_t c, SlotPool& pool,
+                        std::vector<std::shared_ptr<MutableBytes>>& slots) {
+  const std::vector<PendingRow>& rows = pending_[c];
+  Column& column = out_[c];
+  if (rows.empty()) return {};
+  const PendingRow& first = rows.front();
+  uint64_t bytes = 0;
+  bool equal = true;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].dtype != first.dtype || rows[i].shape.size() != first.shape.size())
+      return Error{
+          .code = Code::kCorrupt,
+          .message = "column '" + column.name + "' has rows of " + dtype_name(first.dtype) +
+                     " with " + std::to_string(first.shape.size()) + " dimensions and of " +
+                     dtype_name(rows[i].dtype) + " with " + std::to_string(rows[i].shape.size()),
+          .hint = "Rows of one column need one type and number of dimensions."};
+    equal = equal && rows[i].shape == first.shape;
+    bytes += rows[i].bytes.size();
+  }
+  slots.push_back(pool.take(bytes));
+  column.data = slots.back()->first(bytes);
+  column.dtype = first.dtype;
+  column.ragged = !equal;
+  column.row_ndim = static_cast<int>(first.shape.size());
+  uint64_t at = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].bytes.empty())
+      std::memcpy(column.data.data() + at, rows[i].bytes.data(), rows[i].bytes.size());
+    at += rows[i].bytes.size();
+    column.offsets[i + 1] = static_cast<int64_t>(at / dtype_size(first.dtype));
+    if (!equal)
+      column.row_shapes.insert(column.row_shapes.end(), rows[i].shape.begin(), rows[i].shape.end());
+  }
+  if (equal) {
+    column.shape = first.shape;
+    column.shape.insert(column.shape.begin(), static_cast<int64_t>(rows.size()));
+    column.offsets.clear();
+  } else {
+    column.shape = {column.offsets.back()};
+  }
+  return {};
+}
+
+}  // namespace headrace

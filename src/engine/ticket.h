@@ -1,0 +1,78 @@
+// A Ticket is one batch on its way: which rows, where their bytes are, and the slot they go to.
+//
+//   planned --lay_out--> rows being filled by chunks, in any order --finish--> Batch
+//
+// Row i of every column has its place from the beginning, so chunks need no lock and no order.
+// Ownership: the engine owns tickets; a ticket owns its slot until the batch takes it.
+// Thread-safety: filling different rows from different threads is safe; all else is one thread's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/row_filler.h"
+#include "engine/row_places.h"
+#include "engine/slot_pool.h"
+#include "headrace/batch.h"
+#include "headrace/loader.h"
+
+namespace headrace {
+
+class Ticket {
+ public:
+  /// `total`: rows of the step over all ranks. `digests`: also hash what the rows are made from.
+  Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step, uint64_t total,
+         std::vector<RowOrigin> rows, bool digests);
+
+  uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
+  uint64_t step() const { return step_; }
+  const RowOrigin& row(uint32_t i) const { return rows_[i]; }
+  uint64_t slot_bytes() const { return slot_ ? slot_->size() : 0; }
+
+  /// Looks up every row's places and gives every row its place in a slot.
+  Status lay_out(PlaceFinder& finder, SlotPool& pool);
+
+  /// Fills row i. An error is kept in the ticket, for `finish`.
+  void fill(uint32_t i, RowFiller& filler, const Dataset& set, const RowKey& key);
+
+  /// Call when `rows` more rows are filled; true for whoever filled the last one.
+  bool count_down(uint32_t rows) { return rows_left_.fetch_sub(rows) == rows; }
+
+  /// After the last row: assembles columns of unknown size, leaves out failed rows.
+  /// With OnError::kRaise the error of the first failed row is the result.
+  Result<std::shared_ptr<Batch>> finish(const std::vector<std::shared_ptr<const Dataset>>& sets,
+                                        SlotPool& pool, OnError on_error);
+
+  /// XXH3 of each delivered row's encoded fields, in the batch's order; empty without digests.
+  const std::vector<uint64_t>& digests() const { return digests_; }
+
+ private:
+  RowTarget target(uint32_t row, size_t column);
+  void fail(uint32_t row, Error error);
+  Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<MutableBytes>>& slots);
+  void leave_out_failed_rows();
+
+  const std::vector<ColumnPlan>& columns_;
+  const uint64_t epoch_;
+  const uint64_t step_;
+  const uint64_t total_;
+  std::vector<RowOrigin> rows_;
+
+  std::vector<FieldPlace> places_;                       // rows x columns
+  std::vector<std::shared_ptr<const ShardView>> views_;  // a row
+  std::shared_ptr<MutableBytes> slot_;
+  std::vector<Column> out_;                       // with their places in the slot
+  std::vector<std::vector<PendingRow>> pending_;  // a column of unknown size: rows
+  std::vector<uint64_t> digests_;
+  std::atomic<uint32_t> rows_left_;
+
+  std::mutex errors_mutex_;
+  std::vector<std::pair<uint32_t, Error>> errors_;
+};
+
+}  // namespace headrace
