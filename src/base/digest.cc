@@ -25,11 +25,22 @@ uint64_t Xxh3Stream::digest() const { return XXH3_64bits_digest(state_.get()); }
 
 void Xxh3Stream::reset() { XXH3_64bits_reset(state_.get()); }
 
-std::string sha256_hex(ByteView bytes) {
+// The calls below fail only for want of memory.
+Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
+  if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
+    throw std::bad_alloc();
+}
+
+void Sha256Stream::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+
+void Sha256Stream::update(ByteView bytes) {
+  if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1) throw std::bad_alloc();
+}
+
+std::string Sha256Stream::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-    throw std::bad_alloc();  // the only way SHA-256 of a memory range fails
+  if (EVP_DigestFinal_ex(context_.get(), digest.data(), &size) != 1) throw std::bad_alloc();
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
   hex.reserve(size_t{2} * size);
@@ -38,6 +49,12 @@ std::string sha256_hex(ByteView bytes) {
     hex += kDigits[digest[i] & 15];
   }
   return hex;
+}
+
+std::string sha256_hex(ByteView bytes) {
+  Sha256Stream stream;
+  stream.update(bytes);
+  return stream.hex();
 }
 
 std::string hex64(uint64_t value) {

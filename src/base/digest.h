@@ -9,6 +9,7 @@
 #include "headrace/bytes.h"
 
 struct XXH3_state_s;
+struct evp_md_ctx_st;
 
 namespace headrace {
 
@@ -33,6 +34,22 @@ class Xxh3Stream {
 
 /// SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(ByteView bytes);
+
+/// SHA-256 of a stream of pieces.
+class Sha256Stream {
+ public:
+  Sha256Stream();
+
+  void update(ByteView bytes);
+  /// 64 lower-case hexadecimal digits. Call it once, at the end.
+  std::string hex();
+
+ private:
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
 
 /// 16 lower-case hexadecimal digits.
 std::string hex64(uint64_t value);

@@ -24,6 +24,9 @@ namespace headrace {
 
 inline constexpr const char* kManifestName = "headrace.json";
 inline constexpr const char* kTableFolder = "_headrace";
+/// The marker of a job under way. A folder with it and without a root is half a data set: readers
+/// refuse it. With a root, readers see the old version until the job replaces the root.
+inline constexpr const char* kPendingName = "_headrace/pending.json";
 
 /// A file that the root names: path relative to the root, exact size, SHA-256 (hexadecimal).
 struct TableFile {
