@@ -35,8 +35,8 @@ const char* code_name(Code code);
 struct Origin {
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
 
-  std::string shard;
-  std::string member;
+  std::string shard = {};
+  std::string member = {};
   uint64_t offset = kNoOffset;
 };
 

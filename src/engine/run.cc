@@ -71,7 +71,6 @@ Run::Run(RunOptions options, const std::vector<std::shared_ptr<const Dataset>>& 
 }
 
 Run::~Run() {
-  if (forked()) return;  // abandon() was called: nothing to join
   stop();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -86,10 +85,6 @@ void Run::stop() {
 }
 
 bool Run::forked() const { return getpid() != pid_; }
-
-void Run::abandon() {
-  for (std::thread& thread : threads_) thread.detach();
-}
 
 Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
   std::unique_lock lock(mutex_);

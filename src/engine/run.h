@@ -72,10 +72,9 @@ class Run {
   Result<RunBatch> next(const std::function<bool()>& interrupted);
   void stop();
 
-  /// Whether this process is a fork of the one that started the threads (they are not here).
+  /// Whether this process is a fork of the one that started the threads. They are not here, so such
+  /// a run can be neither used nor destroyed.
   bool forked() const;
-  /// In a forked child: gives up what can not be ended here.
-  void abandon();
 
  private:
   struct InFlight;

@@ -1,6 +1,7 @@
 #include "engine/slot_pool.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -35,6 +36,9 @@ class Region {
   ~Region() {
     if (at_ != nullptr) munmap(at_, bytes_);
   }
+
+  /// Gives up ownership: the memory stays mapped.
+  void leak() { at_ = nullptr; }
 
   uint64_t size() const { return bytes_; }
   MutableBytes bytes() const { return {at_, bytes_}; }
@@ -88,6 +92,7 @@ struct SlotPool::Core {
   }
 
   const unsigned keep;
+  const pid_t pid = getpid();
   std::mutex mutex;
   std::vector<Region> free;
   Usage usage;
@@ -101,7 +106,12 @@ std::shared_ptr<MutableBytes> SlotPool::take(uint64_t bytes) {
         : core(std::move(of)), region(std::move(from)), memory(region.bytes()) {}
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
-    ~Slot() { core->give_back(std::move(region)); }
+    ~Slot() {
+      if (getpid() == core->pid)
+        core->give_back(std::move(region));
+      else
+        region.leak();  // a forked child: the pool's lock may be held by a thread that is not here
+    }
 
     std::shared_ptr<Core> core;
     Region region;
