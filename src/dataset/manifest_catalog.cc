@@ -1,5 +1,5 @@
-// The catalog of a data set that has a manifest. Opening reads the root and the shard table; places,
-// index sections and keys are read by ranges when asked for.
+// The catalog of a data set that has a manifest. Opening reads the root and the shard table;
+// places, index sections and keys are read by ranges when asked for.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -61,9 +61,9 @@ class ManifestCatalog final : public Catalog {
     if (xxh3(as_bytes(section)) != place.index_xxh3)
       return bad_section(*source, shard, place.index_offset, "does not have its checksum");
     const bool archive = manifest_.container == Container::kTar;
-    HR_TRY(auto index, ShardIndex::decode(
-                           as_bytes(section), archive ? table_.bytes[shard] : ~uint64_t{0},
-                           {.shard = source->name(), .offset = place.index_offset}));
+    HR_TRY(auto index,
+           ShardIndex::decode(as_bytes(section), archive ? table_.bytes[shard] : ~uint64_t{0},
+                              {.shard = source->name(), .offset = place.index_offset}));
     if (index.size() != table_.samples[shard])
       return bad_section(*source, shard, place.index_offset,
                          "has " + std::to_string(index.size()) + " samples instead of " +
@@ -79,8 +79,9 @@ class ManifestCatalog final : public Catalog {
                    .message = "the manifest says " + std::to_string(table_.bytes[shard]) +
                               " bytes, but the shard has " + std::to_string(source->size()),
                    .origin = {.shard = source->name()},
-                   .hint = "It was cut or changed after it was indexed. Restore it, or run "
-                           "'headrace index' again."};
+                   .hint =
+                       "It was cut or changed after it was indexed. Restore it, or run "
+                       "'headrace index' again."};
     return source;
   }
 
@@ -201,8 +202,7 @@ Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
 
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store) {
   HR_TRY(const std::string root, read_all(*store, kManifestName));
-  HR_TRY(Manifest manifest,
-         decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
+  HR_TRY(Manifest manifest, decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
   HR_TRY(const std::string bytes, read_table(*store, manifest.shard_table));
   const std::string table_name = store->name() + "/" + manifest.shard_table.path;
   HR_TRY(ShardTable table, decode_shard_table(as_bytes(bytes), table_name));

@@ -1,0 +1,66 @@
+#include "dataset/open.h"
+
+#include <algorithm>
+
+#include "base/try.h"
+#include "io/urls.h"
+
+namespace headrace {
+namespace {
+
+bool is_archive_name(std::string_view path) { return path.ends_with(".tar"); }
+
+Error nothing_at(const std::string& location) {
+  return {.code = Code::kNotFound,
+          .message = "there is no data set",
+          .origin = {.shard = location},
+          .hint = "Name a folder with headrace.json, tar shards, or a folder of files."};
+}
+
+Error half_packed(const std::string& location) {
+  return {.code = Code::kPartial,
+          .message = "the data set was not finished: a job began to write it and has not ended",
+          .origin = {.shard = location},
+          .hint = "Give the same command again to finish it."};
+}
+
+/// A folder: its manifest, else its tar shards, else its files.
+Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder,
+                                             const OpenOptions& options) {
+  HR_TRY(const auto store, open_store(folder));
+  HR_TRY(const bool has_manifest, store->exists(kManifestName));
+  if (has_manifest) return open_manifest_catalog(store);
+  HR_TRY(const bool pending, store->exists(kPendingName));
+  if (pending) return half_packed(folder);
+  HR_TRY(const auto entries, store->list(""));
+  if (entries.empty()) return nothing_at(folder);
+  std::vector<std::string> archives;
+  for (const StoreEntry& entry : entries)
+    if (is_archive_name(entry.path)) archives.push_back(store->name() + "/" + entry.path);
+  if (!archives.empty()) return index_archives(archives, options);
+  return index_loose_files(store, options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& locations,
+                                              const OpenOptions& options) {
+  HR_TRY(std::vector<std::string> paths, expand_locations(locations));
+  if (paths.empty())
+    return Error{.code = Code::kUsage, .message = "no location of a data set was given"};
+  if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options);
+  if (paths.size() > 1)
+    return Error{
+        .code = Code::kUsage,
+        .message = "several locations make one data set only if all are tar shards, but '" +
+                   *std::ranges::find_if_not(paths, is_archive_name) + "' is none",
+        .hint = "Open them one by one and mix them."};
+  std::string folder = paths.front();
+  if (folder.ends_with(std::string("/") + kManifestName))
+    folder.resize(folder.size() - std::string_view(kManifestName).size() - 1);
+  else if (folder == kManifestName)
+    folder = ".";
+  return open_folder(folder, options);
+}
+
+}  // namespace headrace
