@@ -20,38 +20,12 @@ uint64_t finalise(uint64_t x) {  // SplitMix64's output function (Steele, Lea, F
 uint64_t mix(uint64_t a, uint64_t b) { return finalise(finalise(a + kGolden) + b * kGolden + 1); }
 
 Permutation::Permutation(uint64_t n, uint64_t key) : n_(n) {
-  const int bits = n <= 1 ? 0 : static_cast<int>(std::bit_width(n - 1));
-  half_bits_ = (bits + 1) / 2;
-  half_mask_ = (uint64_t{1} << half_bits_) - 1;
-  for (int r = 0; r < kRounds; ++r)
-    keys_[static_cast<size_t>(r)] = mix(key, static_cast<uint64_t>(r) + 1);
-}
-
-uint64_t Permutation::round(uint64_t half, int r) const {
-  const uint64_t x = (half + keys_[static_cast<size_t>(r)]) * 0xD6E8FEB86659FD93u;
-  return ((x ^ (x >> 32)) * 0xD6E8FEB86659FD93u) >> 32 & half_mask_;
-}
-
-uint64_t Permutation::forward(uint64_t i) const {
-  uint64_t left = i >> half_bits_;
-  uint64_t right = i & half_mask_;
-  for (int r = 0; r < kRounds; ++r) {
-    const uint64_t next = left ^ round(right, r);
-    left = right;
-    right = next;
-  }
-  return left << half_bits_ | right;
-}
-
-uint64_t Permutation::backward(uint64_t i) const {
-  uint64_t left = i >> half_bits_;
-  uint64_t right = i & half_mask_;
-  for (int r = kRounds - 1; r >= 0; --r) {
-    const uint64_t previous = right ^ round(left, r);
-    right = left;
-    left = previous;
-  }
-  return left << half_bits_ | right;
+  if (n == 0) return;
+  column_bits_ = static_cast<int>(std::bit_width(n - 1)) / 2;
+  column_mask_ = (uint64_t{1} << column_bits_) - 1;
+  rows_ = ((n - 1) >> column_bits_) + 1;
+  rounds_ = n <= kSmall ? kSmallRounds : kRounds;
+  for (size_t round = 0; round < rounds_; ++round) keys_[round] = mix(key, round + 1);
 }
 
 }  // namespace headrace
