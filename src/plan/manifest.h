@@ -56,7 +56,7 @@ struct Manifest {
   std::vector<std::string> classes;  ///< class name of label i; empty without labels
   TableFile shard_table;
   TableFile place_table;
-  TableFile key_table;
+  TableFile key_table;  ///< optional: an empty path means no look-up by key
   std::vector<TableFile> index_files;
   std::string tool;    ///< who wrote it, as "headrace 0.1.0"
   std::string recipe;  ///< JSON of the job's options, for people; may be empty
@@ -66,10 +66,18 @@ struct Manifest {
 };
 
 std::string encode_manifest(const Manifest& manifest);
+/// `path` is the manifest's own, for messages. Checks everything that the JSON alone can prove:
+/// types, totals, sizes of tables, paths that stay below _headrace/, the fingerprint. Errors name
+/// the place in the JSON ("fields[2].bytes"). A newer format is Code::kFailure.
 Result<Manifest> decode_manifest(ByteView json, const std::string& path);
 
+/// Size of the file of a shard table.
+uint64_t shard_table_bytes(uint64_t shards);
 std::string encode_shard_table(const ShardTable& table);
 Result<ShardTable> decode_shard_table(ByteView bytes, const std::string& path);
+/// Whether the table has the totals that the manifest states.
+Status check_shard_table(const ShardTable& table, const Manifest& manifest,
+                         const std::string& path);
 
 /// Where a shard's name, index section and checksum are. 48 bytes in the file.
 struct ShardPlace {
