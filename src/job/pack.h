@@ -1,0 +1,82 @@
+// Pack: files on disk become a data set of tar shards.
+//
+//   sources -> files -> samples -> order -> shards       the plan: a pure function of the input
+//   plan -> segments read in parallel -> shards written in order -> tables -> root
+//
+// The plan (inputs by path, size and time of change; options) has a digest. A destination remembers
+// it, so the same command resumes what was stopped, and has nothing to do where it was finished.
+// The same input and options give the same bytes whatever the threads.
+// Thread-safety: one call at a time per destination; inputs are only read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/result.h"
+#include "job/progress.h"
+#include "job/shard_record.h"
+
+namespace headrace {
+
+enum class OnDuplicate { kError, kFirst, kLast, kRename };
+enum class OnMissing { kError, kWarn, kIgnore, kDropSample, kDropField };
+enum class OnBadSample { kError, kSkip };
+enum class LabelFrom { kNothing, kFolder, kParent };
+
+struct PackOptions {
+  std::vector<std::string> sources;  ///< folders, files, `@list.txt`, `-` (a list on stdin)
+  std::string out;                   ///< destination folder or URL
+  std::string key_rule = "webdataset";
+  /// kFolder: the first folder below the source; kParent: the folder that holds the file.
+  LabelFrom label_from = LabelFrom::kNothing;
+  bool hidden = false;  ///< also files whose names start with a dot
+  OnDuplicate on_duplicate = OnDuplicate::kError;
+  std::vector<std::string> fields;  ///< take only these; empty: all
+  OnMissing on_missing = OnMissing::kError;
+  OnBadSample on_error = OnBadSample::kError;
+
+  uint64_t shard_bytes = 0;    ///< at most, but for a sample that is larger alone; 0: no limit
+  uint64_t shard_samples = 0;  ///< at most; 0: no limit
+  uint64_t shards = 0;         ///< exactly, of equal counts (fewer if there are fewer samples)
+  std::string name = "shard-%06d.tar";
+  bool shuffle = false;
+  uint64_t seed = 0;
+
+  unsigned threads = 0;  ///< 0: as many as there are processors
+  uint64_t memory_bytes = uint64_t{256} << 20;
+  bool replace = false;
+  bool fsync = true;
+  bool dry_run = false;  ///< plan only; nothing is written
+};
+
+/// The size of a shard when nothing else is asked for.
+inline constexpr uint64_t kDefaultShardBytes = uint64_t{256} << 20;
+
+struct PackedShard {
+  std::string name;
+  uint64_t samples = 0;
+  uint64_t bytes = 0;
+};
+
+struct PackReport {
+  std::string plan;  ///< digest
+  uint64_t files = 0;
+  uint64_t samples = 0;
+  uint64_t payload_bytes = 0;
+  uint64_t bytes = 0;  ///< of all shards
+  std::vector<PackedShard> shards;
+  std::vector<std::string> fields;
+  std::vector<std::string> classes;
+  std::vector<SkippedSample> skipped;  ///< with on_error = kSkip: at most kSkippedListed a shard
+  uint64_t shards_resumed = 0;         ///< found finished
+  bool complete_before = false;        ///< the destination held exactly this; nothing was done
+  std::string fingerprint;             ///< of the data set; empty in a dry run
+  std::vector<std::string> notes;      ///< lines for people: warnings and hints
+};
+
+/// Errors: kUsage (options, two files for one field), kNotFound (no such source), kChanged (an
+/// input changed or vanished), kDenied, kNoSpace, kInterrupted (progress.stop; resumable).
+Result<PackReport> pack(const PackOptions& options, Progress& progress);
+
+}  // namespace headrace
