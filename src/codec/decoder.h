@@ -6,9 +6,8 @@
 //
 // Thread-safety: a Decoder is immutable, any number of threads may use it at once; a Scratch
 // belongs to one thread at a time.
-// Errors: bad data is Code::kCorrupt, data of a kind that is not supported Code::kUsage or
-// kCorrupt; messages name byte offsets inside the field. `origin` is left to the caller, who knows
-// the shard.
+// Errors: whatever is wrong with the data is Code::kCorrupt; messages name byte offsets inside the
+// field. `origin` is left to the caller, who knows the shard.
 #pragma once
 
 #include <cstdint>

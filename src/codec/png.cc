@@ -1,0 +1,159 @@
+#include "codec/png.h"
+
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace headrace {
+
+/// Plain C data. The functions that longjmp may leave touch nothing else.
+struct PngState {
+  png_structp codec;
+  png_infop info;
+  png_infop end;
+  std::jmp_buf leave;
+  char words[256];
+  const std::byte* bytes;
+  size_t size;
+  size_t at;
+  size_t stride;
+  int orientation;
+};
+
+namespace {
+
+[[noreturn]] void on_error(png_structp codec, png_const_charp words) {
+  auto* state = static_cast<PngState*>(png_get_error_ptr(codec));
+  std::snprintf(state->words, sizeof state->words, "%s", words);
+  std::longjmp(state->leave, 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void read_bytes(png_structp codec, png_bytep into, size_t count) {
+  auto* state = static_cast<PngState*>(png_get_io_ptr(codec));
+  if (count > state->size - state->at) png_error(codec, "the file ends too soon");
+  std::memcpy(into, state->bytes + state->at, count);
+  state->at += count;
+}
+
+void choose_transforms(PngState& state, Channels wish) {
+  const int type = png_get_color_type(state.codec, state.info);
+  if (png_get_bit_depth(state.codec, state.info) == 16) png_set_strip_16(state.codec);
+  if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(state.codec);
+  if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(state.codec);
+  if (wish == Channels::rgb || wish == Channels::gray) {
+    png_set_strip_alpha(state.codec);
+  } else if (png_get_valid(state.codec, state.info, PNG_INFO_tRNS) != 0) {
+    png_set_tRNS_to_alpha(state.codec);
+  }
+}
+
+/// Chunks that change no pixel are skipped, so that nobody inflates their text.
+void skip_other_chunks(png_structp codec) {
+  png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  static const png_byte kWanted[] = "tRNS\0eXIf";
+  png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_AS_DEFAULT, kWanted, 2);
+}
+
+/// Leaf: false after an error.
+bool open_leaf(PngState& state, Channels wish) {
+  if (setjmp(state.leave) != 0) return false;
+  state.codec = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning);
+  if (state.codec == nullptr) return false;
+  state.info = png_create_info_struct(state.codec);
+  state.end = png_create_info_struct(state.codec);
+  if (state.info == nullptr || state.end == nullptr) png_error(state.codec, "out of memory");
+  png_set_read_fn(state.codec, &state, read_bytes);
+  png_set_crc_action(state.codec, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+  png_set_user_limits(state.codec, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  skip_other_chunks(state.codec);
+  png_read_info(state.codec, state.info);
+  choose_transforms(state, wish);
+  png_set_interlace_handling(state.codec);
+  state.stride = png_get_rowbytes(state.codec, state.info);
+  return true;
+}
+
+int orientation_in(png_structp codec, png_infop info) {
+  png_uint_32 size = 0;
+  png_bytep bytes = nullptr;
+  if (png_get_eXIf_1(codec, info, &size, &bytes) == 0) return 1;
+  return exif_orientation({reinterpret_cast<const std::byte*>(bytes), size});
+}
+
+/// Leaf: false after an error.
+bool read_leaf(PngState& state, uint8_t* pixels) {
+  if (setjmp(state.leave) != 0) return false;
+  const png_uint_32 height = png_get_image_height(state.codec, state.info);
+  const int passes = png_get_interlace_type(state.codec, state.info) == PNG_INTERLACE_ADAM7 ? 7 : 1;
+  png_start_read_image(state.codec);
+  for (int pass = 0; pass < passes; ++pass)
+    for (png_uint_32 y = 0; y < height; ++y)
+      png_read_row(state.codec, pixels + state.stride * y, nullptr);
+  png_read_end(state.codec, state.end);
+  state.orientation = orientation_in(state.codec, state.info);
+  if (state.orientation == 1) state.orientation = orientation_in(state.codec, state.end);
+  return true;
+}
+
+Error error_of(const PngState& state) {
+  return picture_error("PNG", std::string(state.words) + ", before byte " +
+                                  std::to_string(state.at) + " of the field");
+}
+
+/// Channels after choose_transforms.
+int channels_of(const PngState& state, Channels wish) {
+  const int type = png_get_color_type(state.codec, state.info);
+  const bool color = (type & PNG_COLOR_MASK_COLOR) != 0;
+  const bool keep_alpha = wish == Channels::rgba || wish == Channels::unchanged;
+  const bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 ||
+                     png_get_valid(state.codec, state.info, PNG_INFO_tRNS) != 0;
+  return (color ? 3 : 1) + (keep_alpha && alpha ? 1 : 0);
+}
+
+/// What deflate can at most make of a byte (zlib's technical details: 1032:1).
+constexpr uint64_t kDeflateGain = 1032;
+
+}  // namespace
+
+PngReader::PngReader() : state_(std::make_unique<PngState>()) {}
+
+PngReader::~PngReader() {
+  png_infop infos[] = {state_->info, state_->end};
+  if (state_->codec == nullptr) return;
+  png_destroy_read_struct(&state_->codec, &infos[0], &infos[1]);
+}
+
+Result<PictureHeader> PngReader::open(ByteView file, Channels wish) {
+  state_->bytes = file.data();
+  state_->size = file.size();
+  state_->orientation = 1;
+  if (!open_leaf(*state_, wish)) return error_of(*state_);
+  const uint64_t width = png_get_image_width(state_->codec, state_->info);
+  const uint64_t height = png_get_image_height(state_->codec, state_->info);
+  // As stored: bits a pixel from 1 to 64.
+  const auto bits = static_cast<uint64_t>(png_get_channels(state_->codec, state_->info)) *
+                    png_get_bit_depth(state_->codec, state_->info);
+  if (width * bits / 8 * height / kDeflateGain > file.size())
+    return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
+                                    std::to_string(height) + " pixels, too many for its bytes");
+  PictureHeader header;
+  header.width = static_cast<int>(width);
+  header.height = static_cast<int>(height);
+  header.channels = channels_of(*state_, wish);
+  header.buffer_pixel = header.channels;
+  return header;
+}
+
+Status PngReader::read(uint8_t* pixels) {
+  if (!read_leaf(*state_, pixels)) return error_of(*state_);
+  return Status();
+}
+
+int PngReader::orientation() const { return state_->orientation; }
+
+}  // namespace headrace
