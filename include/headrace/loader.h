@@ -41,7 +41,8 @@ struct LoaderOptions {
   uint64_t total = 0;  ///< over all ranks. One of them is not 0.
   uint32_t rank = 0;
   uint32_t world = 1;
-  /// Inside a worker process: this loader takes the rank's steps worker, worker + workers, …
+  /// Inside a worker process: of the rank's steps, counted from where this epoch began or the loaded
+  /// state went on, this loader takes number worker, worker + workers, …
   uint32_t worker = 0;
   uint32_t workers = 1;
 
@@ -96,6 +97,8 @@ class Loader {
 
   /// Starts the current epoch again, from its first batch or, after `load_state`, from there.
   Status rewind();
+  /// Passes over this loader's next `steps` steps without reading them.
+  Status skip(uint64_t steps);
   Status set_epoch(uint64_t epoch);
   uint64_t epoch() const;
 
