@@ -1,0 +1,65 @@
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace headrace::cli {
+namespace {
+
+std::string where(const Origin& origin) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!origin.shard.empty()) add("shard " + printable(origin.shard));
+  if (!origin.member.empty()) add("member " + printable(origin.member));
+  if (origin.offset != Origin::kNoOffset) add("at byte " + std::to_string(origin.offset));
+  return text.empty() ? text : " (" + text + ")";
+}
+
+std::string error_text(const Error& error) {
+  const bool colour = wants_colour(STDERR_FILENO);
+  std::string text = colour ? "\x1b[1;31merror:\x1b[0m " : "error: ";
+  text += printable(error.message) + where(error.origin) + "\n";
+  if (!error.hint.empty())
+    text += (colour ? "\x1b[1;36mhint:\x1b[0m " : "hint: ") + printable(error.hint) + "\n";
+  return text;
+}
+
+std::string error_json(const Error& error) {
+  std::string text;
+  Json json(text);
+  json.object().key("error").object();
+  json.member("code", code_name(error.code));
+  json.member("exit", static_cast<unsigned>(exit_code(error.code)));
+  json.member("message", error.message);
+  if (!error.origin.shard.empty()) json.member("shard", error.origin.shard);
+  if (!error.origin.member.empty()) json.member("member", error.origin.member);
+  if (error.origin.offset != Origin::kNoOffset) json.member("offset", error.origin.offset);
+  if (!error.hint.empty()) json.member("hint", error.hint);
+  json.end().end();
+  return text + "\n";
+}
+
+}  // namespace
+
+void Context::note(const std::string& line) const {
+  if (!quiet) std::fputs((printable(line) + "\n").c_str(), stderr);
+}
+
+void print_error(const Error& error, bool json) {
+  std::fputs((json ? error_json(error) : error_text(error)).c_str(), stderr);
+}
+
+bool is_terminal(int descriptor) {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && terminal && std::strcmp(terminal, "dumb") != 0;
+}
+
+bool wants_colour(int descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return is_terminal(descriptor) && (!no_colour || *no_colour == '\0');
+}
+
+}  // namespace headrace::cli
