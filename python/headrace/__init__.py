@@ -1,0 +1,75 @@
+"""Headrace packs, reshapes and streams training data.
+
+    import headrace as hr
+
+    loader = (
+        hr.open("shards/")
+        .shuffle(seed=7)
+        .decode(image=hr.image("jpg;png").random_resized_crop(224).flip(),
+                label=hr.integer("cls"))
+        .batch(256)
+        .loader(to="torch")
+    )
+    for batch in loader:
+        batch["image"], batch["label"]
+
+Every sample comes exactly once an epoch, in an order that is a pure function of the seed, on any
+number of ranks, resumable after any batch (`loader.state_dict()`).
+"""
+
+from .batch import Batch, Ragged
+from .dataset import Dataset, Mix, Sample, View, mix, open
+from .errors import (
+    ChangedError,
+    DataError,
+    DeniedError,
+    Error,
+    NoSpaceError,
+    NotFoundError,
+    Origin,
+    PartialError,
+    RowError,
+    StateError,
+    StoppedError,
+    UsageError,
+)
+from .loader import Loader, Stats
+from .pipeline import Pipeline
+from .recipes import Field, Image, bytes, float, image, integer, json, npy, text
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Batch",
+    "ChangedError",
+    "DataError",
+    "Dataset",
+    "DeniedError",
+    "Error",
+    "Field",
+    "Image",
+    "Loader",
+    "Mix",
+    "NoSpaceError",
+    "NotFoundError",
+    "Origin",
+    "PartialError",
+    "Pipeline",
+    "Ragged",
+    "RowError",
+    "Sample",
+    "StateError",
+    "Stats",
+    "StoppedError",
+    "UsageError",
+    "View",
+    "bytes",
+    "float",
+    "image",
+    "integer",
+    "json",
+    "mix",
+    "npy",
+    "open",
+    "text",
+]

@@ -1,0 +1,216 @@
+"""What a loader yields: columns over the engine's memory, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .errors import Origin, RowError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from . import _native
+
+
+class Batch:
+    """The rows of one step on one rank.
+
+    `batch["image"]` is an array over the memory of the batch (numpy, or torch with `to="torch"`),
+    or a `Ragged` where the rows differ in length. Nothing is copied: the memory stays as it is
+    while any of these arrays lives, and goes back to the loader when the last one is gone.
+
+    A batch is not a Mapping: `batch.fields` are the names of its columns, `batch.keys` the keys of
+    its samples.
+    """
+
+    __slots__ = ("_columns", "_keys", "_kinds", "_native", "_torch")
+
+    def __init__(self, native: _native.Batch, kinds: dict[str, str], torch: bool) -> None:
+        self._native = native
+        self._kinds = kinds
+        self._torch = torch
+        self._keys: list[str] | None = None
+        self._columns: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        """Rows, padded ones too."""
+        return len(self._native)
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the columns."""
+        return self._native.fields
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch."""
+        return self._native.epoch
+
+    @property
+    def step(self) -> int:
+        """Number of the step in its epoch, the same on all ranks."""
+        return self._native.step
+
+    @property
+    def total(self) -> int:
+        """Rows of this step over all ranks, for weighting a loss."""
+        return self._native.total
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of each row's sample. Looked up when first asked for."""
+        if self._keys is None:
+            self._keys = self._native.keys()
+        return self._keys
+
+    @property
+    def origins(self) -> list[Origin]:
+        """Shard, key and byte offset of each row's sample."""
+        return self._native.origins()
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """The position of each row in the epoch; int64, shape (rows,)."""
+        return self._native.positions()
+
+    @property
+    def mask(self) -> Any:
+        """True for real rows, False for repeats that pad the last step; bool, shape (rows,)."""
+        mask = self._native.mask()
+        return _torch().from_numpy(mask) if self._torch else mask
+
+    @property
+    def errors(self) -> list[RowError]:
+        """The rows that were left out of this batch (`on_error="skip"`), and why."""
+        return self._native.errors()
+
+    def column(self, name: str) -> _native.Column:
+        """The column itself: `dtype`, `shape`, `address`, and `__dlpack__` for other libraries, as
+        in `jax.numpy.from_dlpack(batch.column("image"))`."""
+        return self._native.column(name)
+
+    def __getitem__(self, name: str) -> Any:
+        """The column: an array of shape (rows, …), or a `Ragged`.
+
+        Raises:
+            NotFoundError: there is no such column. It is a KeyError, too.
+        """
+        if name in self._columns:
+            return self._columns[name]
+        column = self._native.column(name)
+        made: Any
+        if column.ragged:
+            made = Ragged(column, self._kinds.get(name, "bytes"), self._torch)
+        else:
+            made = _torch().from_dlpack(column) if self._torch else column.numpy()
+        self._columns[name] = made
+        return made
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._native.fields
+
+    __iter__ = None
+    """Loop over `batch.fields`: a batch has no order of its own."""
+
+    def __repr__(self) -> str:
+        columns = []
+        for name in self.fields:
+            column = self._native.column(name)
+            shape = (len(self), "ragged") if column.ragged else column.shape
+            columns.append(f"{name}: {column.dtype} {_shape_text(shape)}")
+        return f"Batch(epoch {self.epoch}, step {self.step}, {'; '.join(columns)})"
+
+
+class Ragged:
+    """A column whose rows differ in length: the values of all rows, and where each row begins.
+
+        values   | row 0 ....| row 1 .| row 2 .......|
+        offsets  0           6        9              16
+
+    `column[i]` is a row: str for text, a Python object for JSON, bytes for bytes, an array of the
+    row's own shape for pictures and numpy arrays.
+    """
+
+    __slots__ = ("_column", "_kind", "_torch")
+
+    def __init__(self, column: _native.Column, kind: str, torch: bool) -> None:
+        self._column = column
+        self._kind = kind
+        self._torch = torch
+
+    @property
+    def values(self) -> Any:
+        """The elements of all rows, one after the other; shape (elements,). Not a copy."""
+        return _torch().from_dlpack(self._column) if self._torch else self._column.numpy()
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Row i is values[offsets[i]:offsets[i + 1]]; int64, shape (rows + 1,), read-only."""
+        return self._column.offsets
+
+    @property
+    def shapes(self) -> NDArray[np.int64] | None:
+        """The shape of each row; int64, shape (rows, dimensions). None: rows of one dimension."""
+        return self._column.row_shapes
+
+    def __len__(self) -> int:
+        return len(self._column.offsets) - 1
+
+    def view(self, i: int) -> Any:
+        """Row i as an array over the batch's memory; not a copy."""
+        i = self._checked(i)
+        offsets, shapes = self.offsets, self.shapes
+        row = self.values[int(offsets[i]) : int(offsets[i + 1])]
+        return row if shapes is None else row.reshape(tuple(shapes[i].tolist()))
+
+    def __getitem__(self, i: int) -> Any:
+        i = self._checked(i)
+        if self._kind == "text":
+            return self._column.text_of(i)
+        if self._kind == "bytes":
+            return self._column.bytes_of(i)
+        if self._kind == "json":
+            return _loads(self._column.bytes_of(i))
+        return self.view(i)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._kind in ("text", "bytes", "json"):
+            return iter(self.tolist())
+        return (self.view(i) for i in range(len(self)))
+
+    def tolist(self) -> list[Any]:
+        """All rows, each as `column[i]` gives it."""
+        if self._kind == "text":
+            return self._column.all_texts()
+        if self._kind == "bytes":
+            return self._column.all_bytes()
+        if self._kind == "json":
+            return [_loads(document) for document in self._column.all_bytes()]
+        return [self.view(i) for i in range(len(self))]
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} rows of {self._kind}, {self._column.dtype})"
+
+    def _checked(self, i: int) -> int:
+        rows = len(self)
+        if not -rows <= i < rows:
+            raise IndexError(f"row {i} of {rows}")
+        return i + rows if i < 0 else i
+
+
+def _loads(document: bytes) -> Any:
+    from json import loads
+
+    return loads(document)
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def _shape_text(shape: tuple[object, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"

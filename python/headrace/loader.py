@@ -1,0 +1,277 @@
+"""The loader: one epoch an iteration, resumable after any batch."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from .batch import Batch
+from .distributed import Place, check_agreement
+from .errors import StateError, StoppedError, UsageError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .dataset import Mix
+    from .torch_dataset import TorchDataset
+
+_DEFAULTS: dict[str, Any] = {
+    "shuffle": False,
+    "seed": 0,
+    "lanes": 0,
+    "window_bytes": 32 << 20,
+}
+
+_live: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for loader in list(_live):
+        loader.close()
+
+
+class Stats(dict[str, Any]):
+    """What a loader did, as a dict of numbers (seconds are summed over threads)."""
+
+    @property
+    def sentence(self) -> str:
+        """What limits the run and what to change."""
+        return str(self["sentence"])
+
+
+class Loader:
+    """Batches of one rank. Made by `.loader()`.
+
+    Every iteration is one epoch of `len(loader)` steps, the same number on every rank. A new
+    iteration starts its epoch again, except after `load_state_dict`, where it goes on; after an
+    iteration that came to its end the next one is the next epoch.
+
+    Threads start at the first iteration and end with the loader, with `close()`, or at the end of
+    a `with` block. An unstarted loader may be pickled and forked.
+
+    Example:
+        >>> with hr.open("shards/").shuffle(seed=7).batch(256).loader() as loader:
+        ...     for batch in loader:
+        ...         batch["jpg"][0]
+    """
+
+    def __init__(
+        self,
+        source: Mix,
+        options: dict[str, Any],
+        place: Place,
+        to: str,
+        share: tuple[int, int] = (0, 1),
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._place = place
+        self._to = to
+        self._restored: tuple[str, int] | None = None
+        self._iteration = 0
+        self._agreed = False
+        self._closed = False
+        if to == "torch":
+            import torch  # noqa: F401  # now, not between two batches
+        self._native = self._build(*share)
+        _live.add(self)
+
+    def _build(self, worker: int, workers: int) -> _native.Loader:
+        fields = self._options.get("fields", {})
+        options = {
+            **_DEFAULTS,
+            **self._options,
+            "fields": {name: recipe._spec for name, recipe in fields.items()},
+            "weights": self._source.weights,
+            "mixture_steps": self._source.steps,
+            "rank": self._place.rank,
+            "world": self._place.world,
+            "worker": worker,
+            "workers": workers,
+            "memory_bytes": self._options["memory_bytes"] // workers,
+        }
+        if workers > 1:
+            import os
+
+            threads = self._options["threads"] or os.cpu_count() or 1
+            options["threads"] = max(1, threads // workers)
+        return _native.Loader([each._native for each in self._source.sets], options)
+
+    def _share(self, worker: int, workers: int) -> Loader:
+        """This loader's share of the steps inside one of `workers` processes."""
+        place = self._place._replace(group=None)
+        share = Loader(self._source, self._options, place, self._to, (worker, workers))
+        share._continue_from(self._restored, self.epoch)
+        return share
+
+    def _continue_from(self, restored: tuple[str, int] | None, epoch: int) -> None:
+        if restored is not None:
+            self._native.load_state(*restored)
+            self._restored = restored
+        elif epoch != self.epoch:
+            self.set_epoch(epoch)
+
+    def _batch(self, native: _native.Batch) -> Batch:
+        fields = self._options.get("fields", {})
+        kinds = {name: recipe.kind for name, recipe in fields.items()}
+        return Batch(native, kinds, self._to == "torch")
+
+    def __len__(self) -> int:
+        """Steps of this rank in a whole epoch."""
+        return self._native.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._check_open()
+        if not self._agreed:
+            check_agreement(self._place, self._native.agreement())
+            self._agreed = True
+        self._native.rewind()
+        self._iteration += 1
+        return _Epoch(self, self._iteration)
+
+    def _next(self, iteration: int) -> Batch | None:
+        self._check_open()
+        if iteration != self._iteration:
+            raise UsageError(
+                "a newer iteration of this loader has begun, so the older one has ended",
+                hint="Make two loaders to iterate twice at the same time.",
+            )
+        native = self._native.next()
+        return None if native is None else self._batch(native)
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that is going on, or comes next."""
+        return self._native.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is this epoch, from its start."""
+        self._iteration += 1
+        self._restored = None
+        self._native.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state after the last batch: small, JSON-able, the same on all ranks."""
+        return _parsed(self._native.state())
+
+    def state_at(self, epoch: int, step: int) -> dict[str, Any]:
+        """The state before step `step` of `epoch`, by arithmetic alone."""
+        return _parsed(self._native.state_at(epoch, step))
+
+    def load_state_dict(self, state: dict[str, Any], total: int | None = None) -> None:
+        """Goes on from `state`, on any number of ranks.
+
+        Args:
+            state: from `state_dict` or `state_at`.
+            total: another number of rows a step, over all ranks; the lanes must divide it.
+
+        Raises:
+            StateError: it belongs to another data set or other options; the message says which.
+        """
+        from json import dumps
+
+        text = dumps(state)
+        try:
+            self._native.load_state(text, total or 0)
+        except UsageError as error:
+            raise StateError(error.message, hint=error.hint or "") from None
+        self._iteration += 1
+        self._restored = (text, total or 0)
+
+    def stats(self) -> Stats:
+        """What the loader did so far, and in `.sentence` what limits it and what to change."""
+        return Stats(self._native.stats())
+
+    def explain(self) -> str:
+        """Lines of text: lanes, window, extra reads, and what becomes of the tail."""
+        return f"{self._native.explain().rstrip()}\n{self._native.tail_sentence()}"
+
+    def close(self) -> None:
+        """Ends the threads. Batches that were handed out stay valid. May be called twice."""
+        self._closed = True
+        self._native.stop()
+
+    def as_torch_dataset(self) -> TorchDataset:
+        """This loader as the data set of torch's `DataLoader` or torchdata's
+        `StatefulDataLoader`, for programs that insist on one: give it `batch_size=None`.
+
+        Best without workers: the engine has its own threads. With K workers each takes every K-th
+        step, so the global order stays the same.
+        """
+        from .torch_dataset import TorchDataset
+
+        return TorchDataset(self)
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._native.started:
+            raise UsageError(
+                "a loader that has started cannot be pickled",
+                hint="Pickle it before the first iteration, or send its state_dict().",
+            )
+        return {
+            "source": self._source,
+            "options": self._options,
+            "place": self._place._replace(group=None),
+            "to": self._to,
+            "restored": self._restored,
+            "epoch": self.epoch,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(  # type: ignore[misc]
+            state["source"], state["options"], state["place"], state["to"]
+        )
+        self._continue_from(state["restored"], state["epoch"])
+
+    def __repr__(self) -> str:
+        place = self._place
+        return f"Loader({self._source!r}, {len(self):,} steps, rank {place.rank} of {place.world})"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoppedError("the loader was closed")
+
+
+class _Epoch:
+    """One iteration."""
+
+    __slots__ = ("_ended", "_iteration", "_loader")
+
+    def __init__(self, loader: Loader, iteration: int) -> None:
+        self._loader = loader
+        self._iteration = iteration
+        self._ended = False
+
+    def __iter__(self) -> _Epoch:
+        return self
+
+    def __next__(self) -> Batch:
+        if self._ended:
+            raise StopIteration
+        batch = self._loader._next(self._iteration)
+        if batch is None:
+            self._ended = True
+            raise StopIteration
+        return batch
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    from json import loads
+
+    state: dict[str, Any] = loads(text)
+    return state

@@ -1,0 +1,58 @@
+// What the binding files share: errors become Python exceptions, and who binds what.
+//
+// The extension is thin: it holds no policy. The package in python/headrace/ gives it its shape.
+// The GIL is released around everything that may read, wait or decode.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headrace/bytes.h"
+#include "headrace/dataset.h"
+#include "headrace/field.h"
+#include "headrace/result.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+/// The exception of headrace.errors for `error`, as a Python object. Needs the GIL.
+nb::object exception_of(const Error& error);
+
+/// Raises that exception. Needs the GIL.
+[[noreturn]] void raise(const Error& error);
+
+/// Raises a UsageError.
+[[noreturn]] void raise_usage(std::string message, std::string hint = {});
+
+template <typename T>
+T unwrap(Result<T> result) {
+  if (!result.ok()) raise(result.error());
+  return std::move(result).value();
+}
+inline void unwrap(const Status& status) {
+  if (!status.ok()) raise(status.error());
+}
+
+/// A str. Bytes that are not UTF-8 survive as surrogate escapes, as in os.fsdecode.
+nb::str to_str(std::string_view text);
+/// A copy.
+nb::bytes to_bytes(ByteView bytes);
+/// headrace.Origin(shard, member, offset).
+nb::object to_origin(const Origin& origin);
+
+/// The recipe of one column, from the dict that headrace/recipes.py makes.
+FieldSpec field_spec(const std::string& name, const nb::dict& recipe);
+
+void bind_result(nb::module_& module);
+void bind_field(nb::module_& module);
+void bind_dataset(nb::module_& module);
+void bind_samples(nb::module_& module);
+void bind_batch(nb::module_& module);
+void bind_loader(nb::module_& module);
+
+}  // namespace headrace::python

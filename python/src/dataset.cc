@@ -1,0 +1,96 @@
+// headrace/dataset.h: opening, and random access by number and key.
+#include "headrace/dataset.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "handles.h"
+#include "plan/manifest.h"
+
+namespace headrace::python {
+namespace {
+
+std::shared_ptr<const Dataset> open(const std::vector<std::string>& locations,
+                                    const OpenOptions& options) {
+  Result<std::shared_ptr<const Dataset>> set = [&] {
+    nb::gil_scoped_release unlocked;
+    return Dataset::open(locations, options);
+  }();
+  return unwrap(std::move(set));
+}
+
+nb::list names(const std::vector<std::string>& texts) {
+  nb::list out;
+  for (const std::string& text : texts) out.append(to_str(text));
+  return out;
+}
+
+nb::list field_names(const PySet& self) {
+  nb::list out;
+  for (const FieldSummary& field : self.set->manifest().fields) out.append(to_str(field.name));
+  return out;
+}
+
+SampleId checked(const PySet& self, uint64_t number) {
+  if (number >= self.set->size()) {
+    throw nb::index_error("the data set has fewer samples");
+  }
+  return self.set->locate(number);
+}
+
+PySample read(const PySet& self, SampleId id) {
+  Result<Sample> sample = [&] {
+    nb::gil_scoped_release unlocked;
+    return self.set->sample(id);
+  }();
+  return PySample(std::make_shared<const Sample>(unwrap(std::move(sample))));
+}
+
+std::vector<SampleId> find(const PySet& self, std::string_view key) {
+  Result<std::vector<SampleId>> found = [&] {
+    nb::gil_scoped_release unlocked;
+    return self.set->find(key);
+  }();
+  return unwrap(std::move(found));
+}
+
+}  // namespace
+
+void bind_dataset(nb::module_& module) {
+  module.def(
+      "open",
+      [](const std::vector<std::string>& locations, const std::string& key_rule,
+         bool cache_in_memory, unsigned threads) {
+        return PySet{open(locations, OpenOptions{key_rule, cache_in_memory, threads})};
+      },
+      nb::arg("locations"), nb::kw_only(), nb::arg("key_rule"), nb::arg("cache_in_memory"),
+      nb::arg("threads"));
+
+  nb::class_<PySet>(module, "Dataset")
+      .def("__len__", [](const PySet& self) { return self.set->size(); })
+      .def_prop_ro("name", [](const PySet& self) { return to_str(self.set->name()); })
+      .def_prop_ro("fingerprint", [](const PySet& self) { return self.set->fingerprint(); })
+      .def_prop_ro("has_manifest", [](const PySet& self) { return self.set->has_manifest(); })
+      .def_prop_ro("shard_count", [](const PySet& self) { return self.set->shards(); })
+      .def_prop_ro("bytes", [](const PySet& self) { return self.set->manifest().bytes; })
+      .def_prop_ro("fields", &field_names)
+      .def_prop_ro("classes", [](const PySet& self) { return names(self.set->manifest().classes); })
+      .def("shard_name", [](const PySet& self,
+                            uint32_t shard) { return to_str(unwrap(self.set->shard_name(shard))); })
+      .def("sample",
+           [](const PySet& self, uint64_t number) { return read(self, checked(self, number)); })
+      .def("find",
+           [](const PySet& self, std::string_view key) {
+             std::vector<std::pair<uint32_t, uint32_t>> places;
+             for (const SampleId& id : find(self, key)) places.emplace_back(id.shard, id.sample);
+             return places;
+           })
+      .def("sample_at", [](const PySet& self, uint32_t shard, uint32_t sample) {
+        return read(self, SampleId{shard, sample});
+      });
+}
+
+}  // namespace headrace::python

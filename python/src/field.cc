@@ -1,0 +1,94 @@
+// headrace/field.h: recipes, from the dicts of headrace/recipes.py.
+#include "headrace/field.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "codec/decoder.h"
+
+namespace headrace::python {
+namespace {
+
+template <typename T>
+T get(const nb::dict& recipe, const char* key) {
+  return nb::cast<T>(recipe[key]);
+}
+
+DType dtype_of(const nb::dict& recipe) {
+  const auto name = get<std::string>(recipe, "dtype");
+  const auto dtype = parse_dtype(name);
+  if (!dtype) raise_usage("there is no dtype '" + name + "'");
+  return *dtype;
+}
+
+ImageOp image_op(const nb::dict& op) {
+  const auto name = get<std::string>(op, "op");
+  if (name == "flip") return HorizontalFlip{get<double>(op, "p")};
+  if (name == "normalize") {
+    return Normalize{get<std::vector<double>>(op, "mean"), get<std::vector<double>>(op, "std")};
+  }
+  const int height = get<int>(op, "height");
+  if (name == "resize_shorter") return Resize{Resize::By::shorter, height, 0};
+  if (name == "resize_longer") return Resize{Resize::By::longer, height, 0};
+  const int width = get<int>(op, "width");
+  if (name == "resize") return Resize{Resize::By::exact, height, width};
+  if (name == "center_crop") return CenterCrop{height, width};
+  if (name == "random_crop") return RandomCrop{height, width};
+  return RandomResizedCrop{height, width, get<std::array<double, 2>>(op, "scale"),
+                           get<std::array<double, 2>>(op, "ratio")};
+}
+
+ImageSpec image_spec(const nb::dict& recipe) {
+  ImageSpec image;
+  const auto channels = get<std::string>(recipe, "channels");
+  image.channels = channels == "gray"   ? Channels::gray
+                   : channels == "rgba" ? Channels::rgba
+                   : channels == "rgb"  ? Channels::rgb
+                                        : Channels::unchanged;
+  for (nb::handle op : get<nb::list>(recipe, "ops")) {
+    image.ops.push_back(image_op(nb::cast<nb::dict>(op)));
+  }
+  image.dtype = dtype_of(recipe);
+  image.unit_range = get<bool>(recipe, "unit_range");
+  image.layout = get<std::string>(recipe, "layout") == "CHW" ? Layout::chw : Layout::hwc;
+  image.upright = get<bool>(recipe, "upright");
+  image.pixel_limit = get<uint64_t>(recipe, "pixel_limit");
+  return image;
+}
+
+FieldKind field_kind(const nb::dict& recipe) {
+  const auto kind = get<std::string>(recipe, "kind");
+  if (kind == "image") return image_spec(recipe);
+  if (kind == "integer") return IntegerSpec{dtype_of(recipe)};
+  if (kind == "float") return FloatSpec{dtype_of(recipe)};
+  if (kind == "text") return TextSpec{};
+  if (kind == "json") return JsonSpec{};
+  if (kind == "npy") return NpySpec{};
+  return BytesSpec{};
+}
+
+}  // namespace
+
+FieldSpec field_spec(const std::string& name, const nb::dict& recipe) {
+  FieldSpec spec;
+  spec.name = name;
+  spec.sources = parse_sources(get<std::string>(recipe, "sources"));
+  spec.kind = field_kind(recipe);
+  if (!recipe["default"].is_none()) {
+    const auto fallback = get<nb::bytes>(recipe, "default");
+    spec.fallback = std::string(fallback.c_str(), fallback.size());
+  }
+  return spec;
+}
+
+void bind_field(nb::module_& module) {
+  module.def("check_field", [](const std::string& name, const nb::dict& recipe) {
+    unwrap(make_decoder(field_spec(name, recipe)));
+  });
+  module.attr("PIXEL_LIMIT") = ImageSpec::kDefaultPixelLimit;
+}
+
+}  // namespace headrace::python

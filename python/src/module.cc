@@ -1,0 +1,14 @@
+// headrace._native: the engine as Python sees it. Private; import headrace instead.
+#include "bindings.h"
+
+NB_MODULE(_native, module) {
+  using namespace headrace::python;
+  // Arrays may live as long as the interpreter: at its end that is no leak.
+  nb::set_leak_warnings(false);
+  bind_result(module);
+  bind_field(module);
+  bind_dataset(module);
+  bind_samples(module);
+  bind_batch(module);
+  bind_loader(module);
+}
