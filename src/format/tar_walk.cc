@@ -26,8 +26,8 @@ class Window {
   static constexpr uint64_t kDense = 4096;
 
   Status refill(const TarParser::Range& range) {
-    target_ = hits_ * kDense >= held_ ? std::min(target_ * 2, kLargest)
-                                      : std::max(target_ / 2, kSmallest);
+    target_ =
+        hits_ * kDense > held_ ? std::min(target_ * 2, kLargest) : std::max(target_ / 2, kSmallest);
     held_ = std::min(std::max(target_, range.size), object_size_ - range.offset);
     begin_ = range.offset;
     hits_ = 0;
