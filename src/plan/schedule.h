@@ -1,0 +1,130 @@
+// The Schedule of a run: one data set, or a mixture of several, as rows of steps. The engine asks
+// nothing else about order.
+//
+//   auto schedule = Schedule::create({table}, {.order = options});
+//   auto plan = EpochPlan::create(*schedule, epoch);
+//   for (t < plan->steps().steps())
+//     plan->rows(t, rank_rows(plan->steps().step(t).rows, rank, world), rows);
+//
+// A mixture's epoch is a stated number of samples, the same for every lane; its sets go on from
+// epoch to epoch, each with its own epochs (see Mixture). A set of fewer samples than lanes is
+// repeated in whole epochs until every lane has one.
+//
+// Ownership: a Schedule shares the shard tables, an EpochPlan shares the Schedule.
+// Thread-safety: a Schedule is immutable; an EpochPlan belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/order.h"
+#include "headrace/result.h"
+#include "plan/epoch_lane.h"
+#include "plan/epoch_steps.h"
+#include "plan/mixture.h"
+#include "plan/order.h"
+
+namespace headrace {
+
+/// Everything that fixes the content of every step, beside the data sets.
+struct ScheduleOptions {
+  OrderOptions order;
+  std::vector<WeightSegment> weights;  ///< of a mixture; empty: a single data set
+  uint64_t epoch_samples = 0;  ///< of a mixture: steps times global batch; 0: until the set that
+                               ///< takes longest ends
+};
+
+/// One row of a step.
+struct Row {
+  uint64_t position = 0;  ///< in the epoch; of a padded row: of the row it repeats
+  uint64_t offset = 0;    ///< in the lane
+  uint32_t lane = 0;
+  uint32_t set = 0;  ///< number of the data set
+  uint32_t shard = 0;
+  uint32_t sample = 0;  ///< in the shard
+  bool padded = false;
+  bool operator==(const Row&) const = default;
+};
+
+class Schedule {
+ public:
+  /// One table a data set. Code::kUsage for options that do not fit the sets or each other.
+  static Result<std::shared_ptr<const Schedule>> create(
+      std::vector<std::shared_ptr<const ShardTable>> sets, ScheduleOptions options);
+
+  /// With epoch_samples filled in.
+  const ScheduleOptions& options() const { return options_; }
+  bool is_mixture() const { return mixture_.has_value(); }
+  /// Samples of one epoch over all lanes.
+  uint64_t epoch_samples() const;
+  size_t sets() const { return sets_.size(); }
+  /// The order of a set. A set that was repeated to fill the lanes has repeats() times its samples.
+  const std::shared_ptr<const Order>& order(size_t set) const { return sets_[set].order; }
+  uint64_t repeats(size_t set) const { return sets_[set].repeats; }
+  /// The shard of the data set that a shard of its order is.
+  uint32_t data_shard(size_t set, uint32_t shard) const {
+    return sets_[set].shards.empty() ? shard : sets_[set].shards[shard];
+  }
+  /// Precondition: is_mixture().
+  const Mixture& mixture() const { return *mixture_; }
+
+ private:
+  struct Set {
+    std::shared_ptr<const Order> order;
+    uint64_t repeats = 1;
+    std::vector<uint32_t> shards;  ///< data shard of each shard of the order; empty: the same
+  };
+
+  Schedule() = default;
+  static Result<Set> make_set(std::shared_ptr<const ShardTable> table, const OrderOptions& options,
+                              bool fill_lanes);
+  Status check_sets() const;
+  uint64_t samples_until_longest_ends() const;
+
+  ScheduleOptions options_;
+  std::vector<Set> sets_;
+  std::optional<Mixture> mixture_;
+};
+
+class EpochPlan {
+ public:
+  /// `batches` empty: the schedule's global batch from the start.
+  static Result<EpochPlan> create(std::shared_ptr<const Schedule> schedule, uint64_t epoch,
+                                  std::vector<BatchSegment> batches = {});
+
+  const Schedule& schedule() const { return *schedule_; }
+  uint64_t epoch() const { return epoch_; }
+  const EpochSteps& steps() const { return steps_; }
+
+  /// Appends rows [range.begin, range.end) of step t. Preconditions: t < steps().steps(), the range
+  /// is in the step.
+  void rows(uint64_t t, RowRange range, std::vector<Row>& out);
+  /// The row at a position of the epoch. Precondition: position < steps().samples().
+  Row row_at(uint64_t position);
+  /// The position of a sample of a single data set. Preconditions: not a mixture; it exists.
+  uint64_t position(SampleRef sample);
+
+ private:
+  EpochPlan(std::shared_ptr<const Schedule> schedule, uint64_t epoch, EpochSteps steps)
+      : schedule_(std::move(schedule)), epoch_(epoch), steps_(std::move(steps)) {}
+
+  struct Reader {
+    uint64_t epoch;  ///< the set's own
+    LaneReader lane;
+  };
+  LaneReader& reader(uint32_t set, uint64_t lane, uint64_t epoch);
+  void append(uint64_t position, uint64_t count, bool padded, std::vector<Row>& out);
+  void read_single(LaneRun run, std::span<Row> out);
+  void read_mixture(LaneRun run, std::span<Row> out);
+
+  std::shared_ptr<const Schedule> schedule_;
+  uint64_t epoch_;
+  EpochSteps steps_;
+  std::unordered_map<uint64_t, Reader> readers_;  ///< by set and lane
+  std::vector<SampleRef> samples_;                ///< scratch
+};
+
+}  // namespace headrace
