@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct PackOptions {
   bool hidden = false;  ///< also files whose names start with a dot
   OnDuplicate on_duplicate = OnDuplicate::kError;
   std::vector<std::string> fields;  ///< take only these; empty: all
-  OnMissing on_missing = OnMissing::kError;
+  /// When a sample lacks one of `fields`, or, if these are empty, a field that others have.
+  /// Nothing: kError with `fields`, kIgnore without.
+  std::optional<OnMissing> on_missing;
   OnBadSample on_error = OnBadSample::kError;
 
   uint64_t shard_bytes = 0;    ///< at most, but for a sample that is larger alone; 0: no limit
@@ -45,6 +48,7 @@ struct PackOptions {
 
   unsigned threads = 0;  ///< 0: as many as there are processors
   uint64_t memory_bytes = uint64_t{256} << 20;
+  std::string tool = "headrace";  ///< who writes, for the manifest
   bool replace = false;
   bool fsync = true;
   bool dry_run = false;  ///< plan only; nothing is written

@@ -58,6 +58,8 @@ class Publication {
   Status begin();
   Status put_record(uint64_t task, const ShardRecord& record);
   Result<ShardRecord> record(uint64_t task) const;
+  /// Removes the record of a task that has to be done again.
+  Status forget(uint64_t task) { return store_->remove(record_path(task)); }
 
   /// Makes tables from the records of tasks 0 … tasks - 1, in that order, and the root from `facts`
   /// (container, base, classes, tool, recipe) and the tables; then removes marker and records.

@@ -47,7 +47,9 @@ class Grouper {
   Result<SampleSet> run() {
     HR_CHECK(claim_files());
     for (const uint32_t sample : sort_claims()) HR_CHECK(settle_duplicates(sample));
+    std::erase_if(claims_, [](const Claim& claim) { return claim.file == kDropped; });
     if (renamed_.count() > 0) {
+      claims_.insert(claims_.end(), renamed_claims_.begin(), renamed_claims_.end());
       sort_claims();
       note(renamed_, "keys were claimed by files of several folders and got a number");
     }
@@ -204,7 +206,9 @@ class Grouper {
       const auto [other, first] = taken.emplace(std::pair(claim.sample, claim.field), &claim);
       if (!first) return duplicate(sample, *other->second, claim);
     }
-    std::copy(files.begin(), files.end(), claims_.begin() + static_cast<long>(begin));
+    // The claims stay where they are, for the searches in them; their new selves come behind.
+    for (size_t i = begin; i < end; ++i) claims_[i].file = kDropped;
+    renamed_claims_.insert(renamed_claims_.end(), files.begin(), files.end());
     return {};
   }
 
@@ -212,7 +216,7 @@ class Grouper {
   std::vector<uint32_t> required_fields() {
     std::vector<uint32_t> required;
     for (const std::string& field : options_.fields) required.push_back(field_number(field));
-    if (options_.fields.empty() && options_.on_missing != OnMissing::kIgnore) {
+    if (options_.fields.empty()) {
       required.resize(set_.fields.size());
       std::iota(required.begin(), required.end(), 0);
     }
@@ -220,10 +224,10 @@ class Grouper {
   }
 
   Status settle_missing() {
-    std::erase_if(claims_, [](const Claim& claim) { return claim.file == kDropped; });
+    const bool demanded = !options_.fields.empty() || options_.on_missing.has_value();
+    const OnMissing policy = options_.on_missing.value_or(OnMissing::kError);
+    if (!demanded || policy == OnMissing::kIgnore) return {};
     const std::vector<uint32_t> required = required_fields();
-    const bool demanded = !options_.fields.empty() || options_.on_missing != OnMissing::kError;
-    if (!demanded || options_.on_missing == OnMissing::kIgnore || required.empty()) return {};
 
     std::vector<bool> drop_field(set_.fields.size());
     std::vector<bool> drop_sample(keys_.size());
@@ -236,15 +240,15 @@ class Grouper {
       for (; i < claims_.size() && claims_[i].sample == sample; ++i) has[claims_[i].field] = true;
       for (const uint32_t field : required) {
         if (has[field]) continue;
-        if (options_.on_missing == OnMissing::kError) return missing(sample, field, file);
+        if (policy == OnMissing::kError) return missing(sample, field, file);
         if (!drop_sample[sample]) lacking.add(keys_[sample]);
         drop_sample[sample] = true;
         drop_field[field] = true;
       }
     }
-    if (options_.on_missing == OnMissing::kWarn) {
+    if (policy == OnMissing::kWarn) {
       note(lacking, "samples lack a field");
-    } else if (options_.on_missing == OnMissing::kDropSample) {
+    } else if (policy == OnMissing::kDropSample) {
       note(lacking, "samples lack a field and were left out");
       std::erase_if(claims_, [&](const Claim& claim) { return drop_sample[claim.sample]; });
     } else {
@@ -338,6 +342,7 @@ class Grouper {
   std::vector<uint64_t> first_file_;  // by sample
   std::map<std::string, uint32_t> field_numbers_;
   std::vector<Claim> claims_;
+  std::vector<Claim> renamed_claims_;
   Examples renamed_;
   SampleSet set_;
 };

@@ -1,0 +1,309 @@
+// headrace pack: files become tar shards with index, checksums and manifest.
+#include "job/pack.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "base/try.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+
+namespace headrace::cli {
+namespace {
+
+struct Options {
+  PackOptions pack;
+  std::string label_from;
+  std::string on_duplicate = "error";
+  std::string on_missing;
+  std::string on_error = "error";
+  std::string fields;
+  std::string shard_size;
+  std::string memory = "256MiB";
+  std::optional<uint64_t> shuffle;
+  bool no_fsync = false;
+  bool explain = false;
+};
+
+template <typename T>
+Status choose(const std::string& option, const std::string& text,
+              const std::vector<std::pair<const char*, T>>& choices, T* into) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) {
+      *into = value;
+      return {};
+    }
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return Error{.code = Code::kUsage,
+               .message = option + " is one of " + names + ", not '" + text + "'"};
+}
+
+std::vector<std::string> split_fields(const std::string& text) {
+  std::vector<std::string> fields;
+  std::string field;
+  for (const char c : text + ",") {
+    if (c != ',' && c != ';' && c != ' ') {
+      field += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      continue;
+    }
+    if (field.starts_with('.')) field.erase(0, 1);
+    if (!field.empty()) fields.push_back(field);
+    field.clear();
+  }
+  return fields;
+}
+
+Result<PackOptions> parse(const Options& o, const Context& context) {
+  PackOptions pack = o.pack;
+  if (!o.label_from.empty())
+    HR_CHECK(choose("--label-from", o.label_from,
+                    {{"folder", LabelFrom::kFolder}, {"parent", LabelFrom::kParent}},
+                    &pack.label_from));
+  HR_CHECK(choose("--on-duplicate", o.on_duplicate,
+                  {{"error", OnDuplicate::kError},
+                   {"first", OnDuplicate::kFirst},
+                   {"last", OnDuplicate::kLast},
+                   {"rename", OnDuplicate::kRename}},
+                  &pack.on_duplicate));
+  HR_CHECK(choose("--on-error", o.on_error,
+                  {{"error", OnBadSample::kError}, {"skip", OnBadSample::kSkip}}, &pack.on_error));
+  if (!o.on_missing.empty()) {
+    pack.on_missing = OnMissing::kError;
+    HR_CHECK(choose("--on-missing", o.on_missing,
+                    {{"error", OnMissing::kError},
+                     {"warn", OnMissing::kWarn},
+                     {"ignore", OnMissing::kIgnore},
+                     {"drop-sample", OnMissing::kDropSample},
+                     {"drop-field", OnMissing::kDropField}},
+                    &*pack.on_missing));
+  }
+  pack.fields = split_fields(o.fields);
+  if (!o.shard_size.empty()) {
+    HR_TRY(pack.shard_bytes, parse_bytes(o.shard_size));
+  }
+  HR_TRY(pack.memory_bytes, parse_bytes(o.memory));
+  pack.shuffle = o.shuffle.has_value();
+  pack.seed = o.shuffle.value_or(0);
+  pack.threads = context.threads;
+  pack.tool = "headrace " HEADRACE_VERSION;
+  pack.fsync = !o.no_fsync;
+  pack.dry_run = pack.dry_run || o.explain;
+  return pack;
+}
+
+void write_json(const PackOptions& options, const PackReport& report, double seconds,
+                Context& context) {
+  std::string text;
+  Json json(text);
+  json.object()
+      .member("out", options.out)
+      .member("dry_run", options.dry_run)
+      .member("complete_before", report.complete_before)
+      .member("samples", report.samples)
+      .member("files", report.files)
+      .member("payload_bytes", report.payload_bytes)
+      .member("bytes", report.bytes)
+      .member("shards_resumed", report.shards_resumed)
+      .member("plan", report.plan)
+      .member("fingerprint", report.fingerprint)
+      .member("seconds", seconds);
+  const auto list = [&json](const char* name, const std::vector<std::string>& values) {
+    json.key(name).array();
+    for (const std::string& value : values) json.value(value);
+    json.end();
+  };
+  list("fields", report.fields);
+  list("classes", report.classes);
+  list("notes", report.notes);
+  json.key("skipped").array();
+  for (const SkippedSample& sample : report.skipped)
+    json.object().member("key", sample.key).member("reason", sample.reason).end();
+  json.end().key("shards").array();
+  for (const PackedShard& shard : report.shards)
+    json.object()
+        .member("name", shard.name)
+        .member("samples", shard.samples)
+        .member("bytes", shard.bytes)
+        .end();
+  json.end().end();
+  context.out.text(text + "\n");
+}
+
+std::string totals(const PackReport& report) {
+  return format_count(report.samples) + " samples (" + format_count(report.files) + " files, " +
+         format_bytes(report.payload_bytes) + ") in " + format_count(report.shards.size()) +
+         " shards (" + format_bytes(report.bytes) + ")";
+}
+
+void write_plan(const PackOptions& options, const PackReport& report, Context& context) {
+  Output& out = context.out;
+  for (const PackedShard& shard : report.shards) {
+    out.name(shard.name);
+    out.text("\t" + std::to_string(shard.samples) + "\t" + std::to_string(shard.bytes) + "\n");
+  }
+  context.note((report.complete_before ? "would do nothing, for it holds: " : "would write ") +
+               totals(report) + " to " + printable(options.out));
+}
+
+void explain(const PackOptions& options, const PackReport& report, Context& context) {
+  Output& out = context.out;
+  uint64_t least = ~uint64_t{0};
+  uint64_t most = 0;
+  for (const PackedShard& shard : report.shards) {
+    least = std::min(least, shard.bytes);
+    most = std::max(most, shard.bytes);
+  }
+  out.text("input     " + format_count(report.files) + " files, " +
+           format_bytes(report.payload_bytes) + ", by path, size and time of change\n");
+  out.text("samples   " + format_count(report.samples) + " by the key rule '" +
+           printable(options.key_rule) + "'; fields:");
+  for (const std::string& field : report.fields) out.text(" " + printable(field));
+  out.text("\norder     ");
+  out.text(options.shuffle ? "shuffled, seed " + std::to_string(options.seed) +
+                                 ": every shard is a fair draw of the whole\n"
+                           : "by path\n");
+  if (!report.shards.empty()) {
+    out.text("shards    " + format_count(report.shards.size()) + ", " +
+             printable(report.shards.front().name) + " to " + printable(report.shards.back().name) +
+             ", " + format_bytes(least) + " to " + format_bytes(most) + "\n");
+  }
+  out.text("tar       headers and padding take " +
+           format_bytes(report.bytes - report.payload_bytes) + "\n");
+  out.text("memory    " + format_bytes(options.memory_bytes) + " of buffers at most\n");
+  out.text("commit    marker, shards, records, tables, then headrace.json" +
+           std::string(options.fsync ? ", with fsync before it\n" : ", without fsync\n"));
+  out.text("plan      " + report.plan + "\n");
+}
+
+Result<int> run(const Options& o, Context& context) {
+  HR_TRY(const PackOptions options, parse(o, context));
+  const auto start = std::chrono::steady_clock::now();
+  Result<PackReport> packed = [&] {
+    const ProgressLine line(context, "packing", "samples");
+    return pack(options, context.progress);
+  }();
+  if (!packed.ok()) {
+    Error error = std::move(packed).error();
+    if (error.code == Code::kInterrupted && error.hint.empty())
+      error.hint = "The same command goes on where it was stopped.";
+    return error;
+  }
+  const PackReport& report = *packed;
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  for (const std::string& note : report.notes) context.note("note: " + printable(note));
+  for (size_t i = 0; i < std::min<size_t>(report.skipped.size(), 10); ++i)
+    context.note("skipped: " + printable(report.skipped[i].key) + ": " +
+                 printable(report.skipped[i].reason));
+  if (report.skipped.size() > 10)
+    context.note("skipped: " + format_count(report.skipped.size()) + " samples in all");
+  if (context.json) {
+    write_json(options, report, seconds, context);
+  } else if (o.explain) {
+    explain(options, report, context);
+  } else if (options.dry_run) {
+    write_plan(options, report, context);
+  } else if (report.complete_before) {
+    context.note("nothing to do: " + printable(options.out) + " holds exactly this, " +
+                 totals(report));
+  } else {
+    context.note("packed " + totals(report) + " to " + printable(options.out) + " in " +
+                 format_seconds(seconds) +
+                 (report.shards_resumed > 0
+                      ? "; " + format_count(report.shards_resumed) + " shards were there already"
+                      : ""));
+  }
+  return 0;
+}
+
+Action setup(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  PackOptions& pack = o->pack;
+  app.add_option("SOURCE", pack.sources,
+                 "Folders, files, @list.txt, or - (a list of paths on standard input)")
+      ->required()
+      ->type_name("");
+  app.add_option("-o,--out", pack.out, "Where the data set goes: a folder")
+      ->required()
+      ->type_name("DEST");
+
+  const std::string samples = "Samples";
+  app.add_option("--key", pack.key_rule,
+                 "How a path becomes key and field: webdataset, base, path, flat, or a REGEX with "
+                 "groups 'key' and 'field'. Dots in a key's last part are written as '_'")
+      ->type_name("RULE")
+      ->group(samples);
+  app.add_option("--label-from", o->label_from,
+                 "Add the field cls, a class number, from the first 'folder' below the source or "
+                 "from the 'parent' folder of the file")
+      ->type_name("WHAT")
+      ->group(samples);
+  app.add_option("--fields", o->fields, "Take only these, as jpg,cls")
+      ->type_name("LIST")
+      ->group(samples);
+  app.add_option("--on-missing", o->on_missing,
+                 "A sample lacks a field: error, warn, ignore, drop-sample, drop-field")
+      ->type_name("POLICY")
+      ->group(samples);
+  app.add_option("--on-duplicate", o->on_duplicate,
+                 "Two files are one field: error, first, last, rename")
+      ->type_name("POLICY")
+      ->group(samples);
+  app.add_option("--on-error", o->on_error,
+                 "A file changed, vanished or cannot be read: error, skip (the sample)")
+      ->type_name("POLICY")
+      ->group(samples);
+  app.add_flag("--hidden", pack.hidden, "Also files whose names start with a dot")->group(samples);
+
+  const std::string shards = "Shards";
+  app.add_option("--shard-size", o->shard_size, "At most so many bytes a shard (256MiB)")
+      ->type_name("SIZE")
+      ->group(shards);
+  app.add_option("--samples", pack.shard_samples, "At most so many samples a shard")
+      ->type_name("N")
+      ->group(shards);
+  app.add_option("--shards", pack.shards, "So many shards of equal counts")
+      ->type_name("N")
+      ->group(shards);
+  app.add_option("--name", pack.name,
+                 "Names: train-%06d.tar, train-{000..127}.tar or train-@0099.tar")
+      ->type_name("TEMPLATE")
+      ->group(shards);
+  app.add_option("--shuffle", o->shuffle, "Order by this seed instead of by path")
+      ->type_name("SEED")
+      ->group(shards);
+
+  const std::string job = "Job";
+  app.add_flag("--replace", pack.replace,
+               "Take the place of another data set; readers see the old one until the end")
+      ->group(job);
+  app.add_flag("--dry-run", pack.dry_run, "Print shard, samples, bytes; write nothing")->group(job);
+  app.add_flag("--explain", o->explain, "Say what would be done and why; write nothing")
+      ->group(job);
+  app.add_flag("--no-fsync", o->no_fsync, "Do not wait for the disk")->group(job);
+  app.add_option("--memory", o->memory, "For buffers")->type_name("SIZE")->group(job);
+  return [o](Context& context) { return run(*o, context); };
+}
+
+}  // namespace
+
+const Verb kPack{
+    .name = "pack",
+    .summary = "Pack files into tar shards with index, checksums and manifest",
+    .examples =
+        "headrace pack photos/ --out shards/\n"
+        "headrace pack train/ --out shards/ --label-from folder --shuffle 7\n"
+        "headrace pack images/ labels/ --out shards/ --fields jpg,json --samples 1000\n"
+        "headrace pack stamps/ --out s/ --key '(?<key>.*?)(_(?<l>desc_..))?\\.(?<field>.*)'\n"
+        "find . -name '*.jpg' -print0 | headrace pack - --out shards/\n",
+    .setup = setup,
+    .stoppable = true};
+
+}  // namespace headrace::cli

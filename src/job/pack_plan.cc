@@ -1,0 +1,220 @@
+#include "job/pack_plan.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/digest.h"
+#include "base/little_endian.h"
+#include "base/try.h"
+#include "base/units.h"
+#include "format/tar_writer.h"
+#include "io/urls.h"
+#include "job/name_template.h"
+
+namespace headrace {
+namespace {
+
+using nlohmann::json;
+
+// Part of every digest: a change of what pack writes for the same plan changes it.
+constexpr const char* kPackVersion = "headrace-pack-1";
+constexpr uint64_t kShuffleKey = 0x7061636B;  // so that pack's order is not the loader's
+
+std::string options_to_json(const PackOptions& options) {
+  const char* labels[] = {"", "folder", "parent"};
+  const char* duplicates[] = {"error", "first", "last", "rename"};
+  const char* missing[] = {"error", "warn", "ignore", "drop-sample", "drop-field"};
+  json out{{"key", options.key_rule},
+           {"name", options.name},
+           {"on_duplicate", duplicates[static_cast<int>(options.on_duplicate)]}};
+  if (options.label_from != LabelFrom::kNothing)
+    out["label_from"] = labels[static_cast<int>(options.label_from)];
+  if (options.hidden) out["hidden"] = true;
+  if (!options.fields.empty()) out["fields"] = options.fields;
+  if (options.on_missing) out["on_missing"] = missing[static_cast<int>(*options.on_missing)];
+  if (options.shard_bytes > 0) out["shard_size"] = options.shard_bytes;
+  if (options.shard_samples > 0) out["samples"] = options.shard_samples;
+  if (options.shards > 0) out["shards"] = options.shards;
+  if (options.shuffle) out["shuffle"] = options.seed;
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Status check_limits(const PackOptions& options) {
+  if (options.shards > 0 && (options.shard_bytes > 0 || options.shard_samples > 0))
+    return Error{.code = Code::kUsage,
+                 .message = "a number of shards and a size of shards exclude each other",
+                 .origin = {},
+                 .hint = "Give --shards, or --shard-size and --samples."};
+  return {};
+}
+
+// Without any limit a template with an end says how many shards there are to be.
+PackOptions with_limits(PackOptions options, const NameTemplate& names) {
+  if (options.shards > 0 || options.shard_bytes > 0 || options.shard_samples > 0) return options;
+  if (names.limit() != ~uint64_t{0})
+    options.shards = names.limit();
+  else
+    options.shard_bytes = kDefaultShardBytes;
+  return options;
+}
+
+size_t decimal_digits(uint32_t value) { return std::to_string(value).size(); }
+
+}  // namespace
+
+uint64_t PackPlan::member_bytes(const SampleEntry& sample, const SampleMember& member) const {
+  return member.file == SampleMember::kLabel ? decimal_digits(sample.label)
+                                             : sources_.files[member.file].bytes;
+}
+
+void PackPlan::member_name(const SampleEntry& sample, const SampleMember& member,
+                           std::string& out) const {
+  out.assign(set_.key(sample));
+  out += '.';
+  out += set_.fields[member.field];
+}
+
+uint64_t PackPlan::sample_bytes(const SampleEntry& sample) const {
+  thread_local std::string name;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < sample.members; ++i) {
+    const SampleMember& part = member(sample, i);
+    const uint64_t size = member_bytes(sample, part);
+    member_name(sample, part, name);
+    bytes += tar_header_bytes(name, size) + size + tar_padding(size);
+  }
+  return bytes;
+}
+
+Result<PackPlan> PackPlan::make(const PackOptions& given) {
+  HR_CHECK(check_limits(given));
+  HR_TRY(const NameTemplate names, NameTemplate::parse(given.name));
+  const PackOptions options = with_limits(given, names);
+  const unsigned threads =
+      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+
+  PackPlan plan;
+  HR_TRY(plan.sources_, find_sources(options.sources, options.hidden, threads,
+                                     url_scheme(options.out) == "mem" ? "" : options.out));
+  auto& unreadable = plan.sources_.notes.unreadable;
+  if (!unreadable.empty() && options.on_error == OnBadSample::kError) {
+    Error error = std::move(unreadable.front());
+    if (unreadable.size() > 1)
+      error.message += " (and " + std::to_string(unreadable.size() - 1) + " more)";
+    if (error.hint.empty() || error.code == Code::kNotFound)
+      error.hint = "Mend it, or leave such files out with --on-error skip.";
+    return error;
+  }
+  HR_TRY(plan.set_, group_samples(plan.sources_, options));
+  plan.shuffle_ = options.shuffle;
+  plan.permutation_ = Permutation(plan.set_.samples.size(), mix(options.seed, kShuffleKey));
+  plan.options_json_ = options_to_json(options);
+  HR_CHECK(plan.cut(options));
+  plan.digest_inputs();
+  plan.add_notes(options);
+  return plan;
+}
+
+Status PackPlan::cut(const PackOptions& options) {
+  HR_TRY(const NameTemplate names, NameTemplate::parse(options.name));
+  const uint64_t total = set_.samples.size();
+  const uint64_t count_limit = std::min<uint64_t>(
+      options.shard_samples > 0 ? options.shard_samples : UINT32_MAX, UINT32_MAX);
+  const uint64_t shards = std::min(options.shards, total);
+  PlannedShard shard;
+  shard.bytes = kTarEndBytes;
+  const auto close = [&] {
+    if (shards_.size() < names.limit()) shard.name = names.name(shards_.size());
+    shards_.push_back(shard);
+    const uint64_t first = shard.first + shard.samples;
+    shard = {};
+    shard.first = first;
+    shard.bytes = kTarEndBytes;
+  };
+  for (uint64_t position = 0; position < total; ++position) {
+    const SampleEntry& sample = sample_at(position);
+    const uint64_t bytes = sample_bytes(sample);
+    for (uint32_t i = 0; i < sample.members; ++i)
+      payload_bytes_ += member_bytes(sample, member(sample, i));
+    const bool too_large = options.shard_bytes > 0 && shard.bytes + bytes > options.shard_bytes;
+    if (shard.samples > 0 && (too_large || shard.samples >= count_limit)) close();
+    ++shard.samples;
+    shard.bytes += bytes;
+    if (shards > 0 && position + 1 == (shards_.size() + 1) * total / shards) close();
+  }
+  if (shard.samples > 0) close();
+  if (shards_.size() <= names.limit()) return {};
+  return Error{.code = Code::kUsage,
+               .message = "the name '" + options.name + "' stands for " +
+                          format_count(names.limit()) + " shards, but there are " +
+                          format_count(shards_.size()),
+               .origin = {},
+               .hint = "Widen its range, or make larger shards."};
+}
+
+// SHA-256 over the options and every file that is packed.
+void PackPlan::digest_inputs() {
+  constexpr size_t kPiece = size_t{1} << 20;
+  Sha256Stream digest;
+  std::string piece = std::string(kPackVersion) + '\0' + options_json_ + '\0';
+  for (const SampleMember& member : set_.members) {
+    if (member.file == SampleMember::kLabel) continue;
+    const FileList::Entry& file = sources_.files[member.file];
+    append_le(piece, file.root);
+    append_le(piece, file.path_bytes);
+    append_le(piece, file.bytes);
+    append_le(piece, file.mtime_ns);
+    piece += sources_.files.path(member.file);
+    if (piece.size() < kPiece) continue;
+    digest.update(as_bytes(piece));
+    piece.clear();
+  }
+  digest.update(as_bytes(piece));
+  digest_ = digest.hex();
+}
+
+void PackPlan::add_notes(const PackOptions& options) {
+  const auto add = [this](uint64_t count, const std::string& what) {
+    if (count > 0) notes_.push_back(format_count(count) + " " + what);
+  };
+  add(sources_.notes.hidden, "hidden files or folders were left out (--hidden takes them)");
+  add(sources_.notes.special, "sockets, pipes or devices were left out");
+  add(sources_.notes.loops, "links to folders above them were left out");
+  for (const Error& error : unreadable()) notes_.push_back("left out: " + error.to_string());
+  notes_.insert(notes_.end(), set_.notes.begin(), set_.notes.end());
+  if (set_.samples.empty())
+    notes_.push_back("there are no samples: the data set is empty");
+  else if (!options.shuffle)
+    add_class_hint();
+}
+
+// Says so when the order is sorted by class: folders come one after the other, and a shard has few.
+void PackPlan::add_class_hint() {
+  const auto group_of = [this](uint64_t position) {
+    const SampleEntry& sample = sample_at(position);
+    if (!set_.classes.empty()) return std::string_view(set_.classes[sample.label]);
+    const std::string_view key = set_.key(sample);
+    const size_t slash = key.find('/');
+    return slash == key.npos ? std::string_view() : key.substr(0, slash);
+  };
+  uint64_t runs = 0;
+  std::string_view last;
+  std::vector<std::string_view> groups;
+  for (uint64_t position = 0; position < set_.samples.size(); ++position) {
+    const std::string_view group = group_of(position);
+    if (runs > 0 && group == last) continue;
+    ++runs;
+    last = group;
+    groups.push_back(group);
+  }
+  std::sort(groups.begin(), groups.end());
+  const auto kinds =
+      static_cast<uint64_t>(std::unique(groups.begin(), groups.end()) - groups.begin());
+  if (shards_.size() < 2 || kinds < 2 || runs > 2 * kinds || set_.samples.size() < 2 * kinds)
+    return;
+  notes_.push_back("the samples are sorted by class (" + format_count(kinds) +
+                   " folders one after the other): --shuffle SEED makes every shard a fair draw");
+}
+
+}  // namespace headrace

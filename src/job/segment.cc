@@ -1,0 +1,169 @@
+#include "job/segment.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/try.h"
+#include "format/tar_writer.h"
+#include "io/file.h"
+#include "io/system_error.h"
+
+namespace headrace {
+
+SegmentCutter::SegmentCutter(const PackPlan& plan, const std::vector<bool>& done)
+    : plan_(plan), done_(done) {
+  next_shard();
+}
+
+void SegmentCutter::next_shard() {
+  while (shard_ < plan_.shards().size() && done_[shard_]) ++shard_;
+  number_ = 0;
+  if (shard_ < plan_.shards().size()) at_ = {plan_.shards()[shard_].first, 0, 0};
+}
+
+bool SegmentCutter::next(Segment& segment) {
+  if (shard_ == plan_.shards().size()) return false;
+  const PlannedShard& shard = plan_.shards()[shard_];
+  const uint64_t end = shard.first + shard.samples;
+  segment.shard = shard_;
+  segment.number = number_++;
+  segment.from = at_;
+  uint64_t room = Segment::kBytes;
+  while (at_.position < end) {
+    const bool whole = at_.member == 0 && at_.offset == 0;
+    const uint64_t bytes = plan_.sample_bytes(plan_.sample_at(at_.position));
+    if (whole && bytes <= room) {
+      room -= bytes;
+      ++at_.position;
+      continue;
+    }
+    if (whole && room < Segment::kBytes) break;  // goes whole into the next one, or begins it
+    advance_member(room);
+    if (room == 0) break;
+  }
+  segment.to = at_;
+  segment.last = at_.position == end;
+  if (segment.last) {
+    ++shard_;
+    next_shard();
+  }
+  return true;
+}
+
+// One step in a sample that is larger than a segment: a member, or as much of it as has room.
+void SegmentCutter::advance_member(uint64_t& room) {
+  const SampleEntry& sample = plan_.sample_at(at_.position);
+  const uint64_t size = plan_.member_bytes(sample, plan_.member(sample, at_.member));
+  const uint64_t take = std::min(size - at_.offset, room);
+  // Headers and padding do not count here: the capacity has room for those of a full segment. A
+  // segment of many small members in one huge sample counts a block for each.
+  at_.offset += take;
+  room -= take;
+  if (at_.offset < size) return;
+  room -= std::min<uint64_t>(room, size_t{8} << 10);
+  at_.offset = 0;
+  if (++at_.member < sample.members) return;
+  at_.member = 0;
+  ++at_.position;
+}
+
+Status SegmentReader::fill(Segment& segment) {
+  PackCursor at = segment.from;
+  while (at != segment.to) {
+    const size_t used = segment.used;
+    const size_t placed = segment.placed.size();
+    const bool begins = at.member == 0 && at.offset == 0;
+    const uint64_t position = at.position;
+    const bool whole = begins && segment.to.position > position;
+    Status status = fill_sample(segment, at);
+    if (status.ok()) continue;
+    if (!skip_ || !whole) return status;
+    segment.used = used;
+    segment.placed.resize(placed);
+    const SampleEntry& sample = plan_.sample_at(position);
+    segment.skipped.push_back(
+        {std::string(plan_.set().key(sample)), std::move(status).error().to_string()});
+    at = {position + 1, 0, 0};
+  }
+  return {};
+}
+
+// Up to the end of the sample or of the segment.
+Status SegmentReader::fill_sample(Segment& segment, PackCursor& at) {
+  const uint64_t position = at.position;
+  const SampleEntry& sample = plan_.sample_at(position);
+  while (at != segment.to && at.position == position) {
+    HR_CHECK(fill_member(segment, at, sample));
+    if (at.offset > 0 || at.member < sample.members) continue;
+    at = {position + 1, 0, 0};
+  }
+  return {};
+}
+
+Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample) {
+  const SampleMember& member = plan_.member(sample, at.member);
+  const uint64_t size = plan_.member_bytes(sample, member);
+  if (at.offset == 0) {
+    header_.clear();
+    plan_.member_name(sample, member, name_);
+    append_tar_header(header_, name_, size);
+    const size_t begin = segment.used;
+    std::memcpy(segment.buffer.get() + begin, header_.data(), header_.size());
+    segment.used += header_.size();
+    segment.placed.push_back({at.position, at.member, begin, segment.used});
+  }
+  const bool ends_here = segment.to.position != at.position || segment.to.member != at.member;
+  const uint64_t end = ends_here ? size : segment.to.offset;
+  const MutableBytes into(segment.buffer.get() + segment.used, end - at.offset);
+  if (member.file == SampleMember::kLabel) {
+    const std::string label = std::to_string(sample.label);
+    std::memcpy(into.data(), label.data(), label.size());
+  } else {
+    HR_CHECK(read_file(member.file, at.offset, into));
+  }
+  segment.used += into.size();
+  at.offset = end;
+  if (!ends_here) return {};
+  std::memset(segment.buffer.get() + segment.used, 0, tar_padding(size));
+  segment.used += tar_padding(size);
+  at.offset = 0;
+  ++at.member;
+  return {};
+}
+
+// One open, one read, and one look at size and time afterwards: a file that changed before or while
+// it was read is noticed.
+Status SegmentReader::read_file(uint64_t file, uint64_t offset, MutableBytes into) {
+  const Sources& sources = plan_.sources();
+  const FileList::Entry& entry = sources.files[file];
+  const SourceRoot& root = sources.roots[entry.root];
+  const File opened = open_file(root.folder.get(), sources.files.path(file).data(), O_RDONLY);
+  const auto changed = [&](const std::string& how) {
+    return Error{.code = Code::kChanged,
+                 .message = "'" + sources.full_path(file) + "' " + how + " since it was listed",
+                 .origin = {},
+                 .hint =
+                     "Run it again when the files are at rest (with --replace, for it is "
+                     "another input then), or leave such samples out with --on-error skip."};
+  };
+  if (!opened.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR) return changed("vanished");
+    return system_error("read", sources.full_path(file), errno);
+  }
+  const ssize_t got = read_fully(opened.get(), into, offset);
+  if (got < 0) return system_error("read", sources.full_path(file), errno);
+  struct stat info;
+  if (::fstat(opened.get(), &info) != 0)
+    return system_error("look at", sources.full_path(file), errno);
+  const int64_t mtime = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
+  if (static_cast<uint64_t>(info.st_size) != entry.bytes || mtime != entry.mtime_ns ||
+      static_cast<size_t>(got) != into.size())
+    return changed("changed");
+  return {};
+}
+
+}  // namespace headrace
