@@ -40,13 +40,19 @@ print("headrace", hr.__version__, "loaded", len(keys), "samples")
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """The command's output. The environment is bare: no PATH of ours, no library path."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+    }
     environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True
     )
     if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -70,7 +76,9 @@ def check_libraries(environment: Path, binary: Path) -> None:
             continue
         resolved = where.split(" (")[0].strip()
         if not resolved.startswith("/") or environment not in Path(resolved).resolve().parents:
-            sys.exit(f"{binary.name} takes {library} from outside the wheel: {where or 'not found'}")
+            sys.exit(
+                f"{binary.name} takes {library} from outside the wheel: {where or 'not found'}"
+            )
 
 
 def check_instructions(binary: Path) -> None:

@@ -15,10 +15,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import headrace as hr
 import numpy as np
 from PIL import Image
-
-import headrace as hr
 
 ROWS = 24  # of all ranks together
 SIDE = 64  # pixels
@@ -29,7 +28,10 @@ def make_loader(shards: Path, work: Path, rank: int, world: int) -> hr.Loader:
         hr.open(shards)
         .shuffle(seed=7)
         .decode(
-            image=hr.image("png", default=placeholder()).channels("rgba").resize(SIDE).layout("HWC"),
+            image=hr.image("png", default=placeholder())
+            .channels("rgba")
+            .resize(SIDE)
+            .layout("HWC"),
             label=hr.integer("cls"),
             caption=hr.text("txt", default="(no text)"),
         )
