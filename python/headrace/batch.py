@@ -76,6 +76,11 @@ class Batch:
         return self._native.positions()
 
     @property
+    def sets(self) -> NDArray[np.int64]:
+        """Of a mixture: the number of the data set each row is from; int64, shape (rows,)."""
+        return self._native.sets()
+
+    @property
     def mask(self) -> Any:
         """True for real rows, False for repeats that pad the last step; bool, shape (rows,)."""
         mask = self._native.mask()

@@ -27,9 +27,7 @@ class Steps:
     def _pipeline(self) -> Pipeline:
         raise NotImplementedError
 
-    def shuffle(
-        self, seed: int = 0, *, lanes: int = 0, window: int | str = "32MiB"
-    ) -> Pipeline:
+    def shuffle(self, seed: int = 0, *, lanes: int = 0, window: int | str = "32MiB") -> Pipeline:
         """Every epoch in another order, a pure function of the seed and the epoch.
 
         Args:

@@ -35,7 +35,7 @@ class Field:
 
     @property
     def kind(self) -> str:
-        """"bytes", "text", "json", "integer", "float", "npy" or "image"."""
+        """ "bytes", "text", "json", "integer", "float", "npy" or "image"."""
         return str(self._spec["kind"])
 
     @property
@@ -121,9 +121,7 @@ class Image(Field):
         """Mirrors left and right with probability `p`."""
         return self._op("flip", p=_float(p))
 
-    def normalize(
-        self, mean: _float | Sequence[_float], std: _float | Sequence[_float]
-    ) -> Image:
+    def normalize(self, mean: _float | Sequence[_float], std: _float | Sequence[_float]) -> Image:
         """(value / 255 - mean) / std, a number for all channels or one each; float32. Last."""
         return self._op("normalize", mean=_floats(mean), std=_floats(std))
 

@@ -1,0 +1,82 @@
+"""Data sets for the tests, made by Python's own tarfile, and helpers to run other processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+Members = dict[str, bytes]
+
+
+def write_tar(path: Path, samples: Iterable[tuple[str, Members]]) -> None:
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for key, members in samples:
+            for field, data in members.items():
+                info = tarfile.TarInfo(f"{key}.{field}")
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+
+
+def simple_sample(number: int) -> tuple[str, Members]:
+    """A sample whose every field can be told from its number."""
+    return f"s{number:05d}", {
+        "cls": str(number).encode(),
+        "txt": f"sample {number} äöü".encode(),
+        "json": json.dumps({"number": number}).encode(),
+        "bin": bytes([number % 251]) * (number % 40),
+    }
+
+
+@pytest.fixture
+def make_tar() -> Callable[[Path, Iterable[tuple[str, Members]]], None]:
+    """make_tar(path, samples): a shard of (key, {field: bytes})."""
+    return write_tar
+
+
+MakeShards = Callable[..., Path]
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> MakeShards:
+    """shards(samples, count): a folder of `count` shards of uneven size."""
+
+    def make(samples: int, count: int = 3, name: str = "shards") -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        starts = [samples * i * i // (count * count) for i in range(count + 1)]
+        for shard in range(count):
+            numbers = range(starts[shard], starts[shard + 1])
+            write_tar(folder / f"part-{shard:03d}.tar", map(simple_sample, numbers))
+        return folder
+
+    return make
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_python() -> Run:
+    """run_python(code, *arguments): the code in another Python, within a time limit."""
+
+    def run(
+        code: str, *arguments: object, env: dict[str, str] | None = None, timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+        )
+
+    return run
