@@ -75,7 +75,7 @@ ValueTables ValueTables::plain() {
 
 ValueTables ValueTables::unit_range() {
   ValueTables tables = plain();
-  for (float& value : tables.tables_[0]) value /= 255.0f;
+  for (float& value : tables.tables_[0]) value *= static_cast<float>(1.0 / 255.0);
   return tables;
 }
 

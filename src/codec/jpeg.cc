@@ -70,15 +70,13 @@ void on_progress(j_common_ptr codec) {
 void source_nothing(j_decompress_ptr) {}
 
 boolean source_ended(j_decompress_ptr codec) {
+  codec->src->bytes_in_buffer = 0;
   leave_saying(state_of(reinterpret_cast<j_common_ptr>(codec)), "the file ends too soon");
 }
 
 void source_skip(j_decompress_ptr codec, long count) {
   if (count <= 0) return;
-  if (static_cast<size_t>(count) > codec->src->bytes_in_buffer) {
-    codec->src->bytes_in_buffer = 0;
-    source_ended(codec);
-  }
+  if (static_cast<size_t>(count) > codec->src->bytes_in_buffer) source_ended(codec);
   codec->src->next_input_byte += count;
   codec->src->bytes_in_buffer -= static_cast<size_t>(count);
 }

@@ -19,6 +19,7 @@ struct PngState {
   const std::byte* bytes;
   size_t size;
   size_t at;
+  size_t stored_bits;  ///< a pixel, as the file has it: 1 to 64
   size_t stride;
   int orientation;
 };
@@ -59,8 +60,8 @@ void skip_other_chunks(png_structp codec) {
   png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_AS_DEFAULT, kWanted, 2);
 }
 
-/// Leaf: false after an error.
-bool open_leaf(PngState& state, Channels wish) {
+/// Leaf: false after an error. Takes no memory for the size that the header announces.
+bool open_leaf(PngState& state) {
   if (setjmp(state.leave) != 0) return false;
   state.codec = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning);
   if (state.codec == nullptr) return false;
@@ -72,8 +73,17 @@ bool open_leaf(PngState& state, Channels wish) {
   png_set_user_limits(state.codec, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   skip_other_chunks(state.codec);
   png_read_info(state.codec, state.info);
+  state.stored_bits = size_t{png_get_channels(state.codec, state.info)} *
+                      png_get_bit_depth(state.codec, state.info);
+  return true;
+}
+
+/// Leaf: false after an error.
+bool start_leaf(PngState& state, Channels wish) {
+  if (setjmp(state.leave) != 0) return false;
   choose_transforms(state, wish);
   png_set_interlace_handling(state.codec);
+  png_read_update_info(state.codec, state.info);
   state.stride = png_get_rowbytes(state.codec, state.info);
   return true;
 }
@@ -90,7 +100,6 @@ bool read_leaf(PngState& state, uint8_t* pixels) {
   if (setjmp(state.leave) != 0) return false;
   const png_uint_32 height = png_get_image_height(state.codec, state.info);
   const int passes = png_get_interlace_type(state.codec, state.info) == PNG_INTERLACE_ADAM7 ? 7 : 1;
-  png_start_read_image(state.codec);
   for (int pass = 0; pass < passes; ++pass)
     for (png_uint_32 y = 0; y < height; ++y)
       png_read_row(state.codec, pixels + state.stride * y, nullptr);
@@ -103,16 +112,6 @@ bool read_leaf(PngState& state, uint8_t* pixels) {
 Error error_of(const PngState& state) {
   return picture_error("PNG", std::string(state.words) + ", before byte " +
                                   std::to_string(state.at) + " of the field");
-}
-
-/// Channels after choose_transforms.
-int channels_of(const PngState& state, Channels wish) {
-  const int type = png_get_color_type(state.codec, state.info);
-  const bool color = (type & PNG_COLOR_MASK_COLOR) != 0;
-  const bool keep_alpha = wish == Channels::rgba || wish == Channels::unchanged;
-  const bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 ||
-                     png_get_valid(state.codec, state.info, PNG_INFO_tRNS) != 0;
-  return (color ? 3 : 1) + (keep_alpha && alpha ? 1 : 0);
 }
 
 /// What deflate can at most make of a byte (zlib's technical details: 1032:1).
@@ -132,19 +131,17 @@ Result<PictureHeader> PngReader::open(ByteView file, Channels wish) {
   state_->bytes = file.data();
   state_->size = file.size();
   state_->orientation = 1;
-  if (!open_leaf(*state_, wish)) return error_of(*state_);
+  if (!open_leaf(*state_)) return error_of(*state_);
   const uint64_t width = png_get_image_width(state_->codec, state_->info);
   const uint64_t height = png_get_image_height(state_->codec, state_->info);
-  // As stored: bits a pixel from 1 to 64.
-  const auto bits = static_cast<uint64_t>(png_get_channels(state_->codec, state_->info)) *
-                    png_get_bit_depth(state_->codec, state_->info);
-  if (width * bits / 8 * height / kDeflateGain > file.size())
+  if (width * state_->stored_bits / 8 * height / kDeflateGain > file.size())
     return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
                                     std::to_string(height) + " pixels, too many for its bytes");
+  if (!start_leaf(*state_, wish)) return error_of(*state_);
   PictureHeader header;
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
-  header.channels = channels_of(*state_, wish);
+  header.channels = png_get_channels(state_->codec, state_->info);
   header.buffer_pixel = header.channels;
   return header;
 }

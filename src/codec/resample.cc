@@ -47,10 +47,10 @@ Filter make_filter(int in, int out, std::vector<int>& bounds, std::vector<int32_
     bounds[2 * static_cast<size_t>(i)] = first;
     bounds[2 * static_cast<size_t>(i) + 1] = last - first;
     int32_t* fixed = weights.data() + static_cast<size_t>(i) * static_cast<size_t>(taps);
-    const double norm = sum != 0 ? 1.0 / sum : 0;
+    if (sum == 0) continue;
     for (int k = 0; k < last - first; ++k)
       fixed[k] =
-          static_cast<int32_t>(0.5 + exact[static_cast<size_t>(k)] * norm * (1 << kPrecision));
+          static_cast<int32_t>(0.5 + exact[static_cast<size_t>(k)] / sum * (1 << kPrecision));
   }
   return {taps, bounds.data(), weights.data()};
 }

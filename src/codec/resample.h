@@ -1,4 +1,6 @@
-// Antialiased bilinear scaling, equal to Pillow's BILINEAR byte for byte on gray and RGB.
+// Antialiased bilinear scaling, equal to Pillow's BILINEAR byte for byte on gray and RGB. (Since
+// version 13 Pillow goes down the columns first where the height shrinks much more than the width;
+// there the last rounding differs, by 1 at most.)
 //
 // A triangle filter as wide as the reduction, separable: along the lines first, then down the
 // columns, with the result rounded to 8 bits between the two passes; weights are fixed-point

@@ -1,0 +1,158 @@
+// Pictures by real encoders against what Pillow makes of them (golden.json beside the files).
+#include <algorithm>
+#include <set>
+
+#include "base/digest.h"
+#include "codec/support.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Files that Pillow decodes and we refuse: each is damaged, or of a kind that is refused by
+/// design.
+const std::set<std::string> kRefusedByChoice = {
+    "jpeg/arithmetic_0.jpg",       "jpeg/arithmetic_1.jpg", "jpeg/arithmetic_2.jpg",
+    "jpeg/lossless_8.jpg",         "png/bad_crc_idat.png",  "png/chunk_unknown_critical.png",
+    "png/cut_idat_last_bytes.png", "png/cut_no_iend.png",   "png/cut_last_byte.png",
+    "png/header_taller.png",
+};
+
+/// Damaged outside of the pixels: these must decode all the same.
+const std::set<std::string> kHarmlessDamage = {"jpeg/exif_cut.jpg", "jpeg/junk_between_markers.jpg",
+                                               "jpeg/segment_length_zero.jpg"};
+
+/// Refused by Pillow for the sake of metadata, which we never read.
+const std::set<std::string> kAcceptedByChoice = {"png/chunk_ztxt_bomb.png"};
+
+ImageSpec stored(Channels channels, bool upright = false) {
+  ImageSpec spec;
+  spec.channels = channels;
+  spec.layout = Layout::hwc;
+  spec.upright = upright;
+  return spec;
+}
+
+Result<OwnedRow> decode_as(const ImageSpec& spec, const std::string& file) {
+  return decode(*decoder_of(spec), file);
+}
+
+void expect_pixels(const Json& expected, const ImageSpec& spec, const std::string& file) {
+  const auto row = decode_as(spec, file);
+  ASSERT_TRUE(row.ok()) << row.error().to_string();
+  auto shape = expected["shape"].get<std::vector<int64_t>>();
+  if (shape.size() == 2) shape.push_back(1);
+  EXPECT_EQ(row->shape, shape);
+  EXPECT_EQ(sha256_hex(as_bytes(row->bytes)), expected["sha256"].get<std::string>());
+}
+
+/// Modes whose stored form is not ours are compared by their sampled pixels.
+void expect_samples(const Json& expected, int shift, int scale, const std::string& file) {
+  const auto row = decode_as(stored(Channels::gray), file);
+  ASSERT_TRUE(row.ok()) << row.error().to_string();
+  const int64_t width = row->shape[1];
+  for (const Json& sample : expected["samples"]) {
+    const int64_t at = sample[0].get<int64_t>() * width + sample[1].get<int64_t>();
+    const Json& value = sample[2].is_array() ? sample[2][0] : sample[2];
+    EXPECT_EQ(static_cast<uint8_t>(row->bytes[static_cast<size_t>(at)]),
+              (value.get<int>() * scale) >> shift);
+  }
+}
+
+/// The RGBA of Pillow, or, where that strays from the PNG standard, of a reader that keeps to it.
+/// That reader clears the colours of transparent pixels of 16-bit pictures.
+void expect_alpha(const Json& entry, const std::string& file) {
+  if (!entry.contains("decoded_rgba_spec") || entry["decoded"]["mode"] == "RGBA") {
+    if (entry.contains("decoded_rgba"))
+      expect_pixels(entry["decoded_rgba"], stored(Channels::rgba), file);
+    return;
+  }
+  auto row = decode_as(stored(Channels::rgba), file);
+  ASSERT_TRUE(row.ok()) << row.error().to_string();
+  if (entry["file"].get<std::string>().find("_16_") != std::string::npos) {
+    for (size_t i = 0; i < row->bytes.size(); i += 4)
+      if (row->bytes[i + 3] == 0) row->bytes.replace(i, 3, 3, '\0');
+  }
+  EXPECT_EQ(sha256_hex(as_bytes(row->bytes)), entry["decoded_rgba_spec"]["sha256"]);
+}
+
+void expect_decoded(const Json& entry, const std::string& file) {
+  const Json& decoded = entry["decoded"];
+  const std::string mode = decoded["mode"];
+  if (mode == "RGB") expect_pixels(decoded, stored(Channels::rgb), file);
+  if (mode == "L") expect_pixels(decoded, stored(Channels::gray), file);
+  if (mode == "LA") expect_pixels(decoded, stored(Channels::unchanged), file);
+  if (mode == "RGBA") expect_pixels(decoded, stored(Channels::rgba), file);
+  if (mode == "I;16") expect_samples(decoded, 8, 1, file);
+  if (mode == "1") expect_samples(decoded, 0, 255, file);
+  if (entry.contains("decoded_rgb"))
+    expect_pixels(entry["decoded_rgb"], stored(Channels::rgb), file);
+  expect_alpha(entry, file);
+  if (entry.contains("decoded_oriented"))
+    expect_pixels(entry["decoded_oriented"], stored(Channels::rgb, true), file);
+}
+
+void expect_refused(const std::string& file) {
+  const auto row = decode_as(stored(Channels::rgb), file);
+  ASSERT_FALSE(row.ok());
+  EXPECT_EQ(row.error().code, Code::kCorrupt);
+  EXPECT_FALSE(row.error().message.empty());
+}
+
+TEST(GoldenImages, DecodeToThePixelsThatPillowGivesOrAreRefused) {
+  int seen = 0;
+  for (const Json& entry : golden_entries()) {
+    const std::string kind = entry["kind"];
+    if (kind != "jpeg" && kind != "png" && kind != "webp") continue;
+    const std::string name = entry["file"];
+    SCOPED_TRACE(name);
+    const std::string file = read_file(golden_folder() + "/" + name);
+    const std::string expect = entry["expect"];
+    ++seen;
+    if (kRefusedByChoice.contains(name)) {
+      expect_refused(file);
+    } else if (kAcceptedByChoice.contains(name)) {
+      EXPECT_TRUE(decode_as(stored(Channels::rgb), file).ok());
+    } else if (expect == "ok" || kHarmlessDamage.contains(name)) {
+      expect_decoded(entry, file);
+    } else {
+      expect_refused(file);
+    }
+  }
+  EXPECT_GE(seen, 60);
+}
+
+TEST(GoldenImages, CutAtAnyByteAreAnErrorOrTheWholePicture) {
+  for (const char* name : {"jpeg/size_7x5_2x2.jpg", "jpeg/restart_progressive.jpg",
+                           "png/gray_2_interlaced_trns.png", "webp/size_5x7.webp"}) {
+    SCOPED_TRACE(name);
+    const std::string file = read_file(golden_folder() + "/" + name);
+    const auto decoder = decoder_of(stored(Channels::rgb));
+    const auto whole = decode(*decoder, file);
+    ASSERT_TRUE(whole.ok()) << whole.error().to_string();
+    for (size_t size = 0; size < file.size(); ++size) {
+      const auto cut = decode(*decoder, std::string_view(file).substr(0, size));
+      EXPECT_TRUE(!cut.ok() || cut->bytes == whole->bytes) << "cut to " << size;
+    }
+  }
+}
+
+TEST(GoldenImages, AnErrorSaysWhereAndWhat) {
+  const auto error_of = [](const std::string& name) {
+    const auto row = decode_as(stored(Channels::rgb), read_file(golden_folder() + "/" + name));
+    return row.ok() ? std::string("decoded") : row.error().message;
+  };
+  EXPECT_EQ(error_of("jpeg/cut_scan_half.jpg"),
+            "damaged JPEG: the file ends too soon, at byte 3051 of the field");
+  EXPECT_EQ(error_of("jpeg/html_named.jpg").find("no JPEG, PNG or WebP picture: its first bytes"),
+            0u);
+  EXPECT_NE(error_of("jpeg/arithmetic_0.jpg").find("arithmetic coding is not supported"),
+            std::string::npos);
+  EXPECT_NE(error_of("png/bad_crc_idat.png").find("CRC"), std::string::npos);
+  EXPECT_NE(error_of("png/bomb_50000.png").find("pixels"), std::string::npos);
+  EXPECT_NE(error_of("webp/cut_half.webp").find("it is cut"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace headrace
