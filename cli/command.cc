@@ -12,8 +12,8 @@ namespace {
 std::string where(const Origin& origin) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (!origin.shard.empty()) add("shard " + printable(origin.shard));
-  if (!origin.member.empty()) add("member " + printable(origin.member));
+  if (!origin.shard.empty()) add("shard " + origin.shard);
+  if (!origin.member.empty()) add("member " + origin.member);
   if (origin.offset != Origin::kNoOffset) add("at byte " + std::to_string(origin.offset));
   return text.empty() ? text : " (" + text + ")";
 }
@@ -21,7 +21,7 @@ std::string where(const Origin& origin) {
 std::string error_text(const Error& error) {
   const bool colour = wants_colour(STDERR_FILENO);
   std::string text = colour ? "\x1b[1;31merror:\x1b[0m " : "error: ";
-  text += printable(error.message) + where(error.origin) + "\n";
+  text += printable(error_line(error)) + "\n";
   if (!error.hint.empty())
     text += (colour ? "\x1b[1;36mhint:\x1b[0m " : "hint: ") + printable(error.hint) + "\n";
   return text;
@@ -47,6 +47,8 @@ std::string error_json(const Error& error) {
 void Context::note(const std::string& line) const {
   if (!quiet) std::fputs((printable(line) + "\n").c_str(), stderr);
 }
+
+std::string error_line(const Error& error) { return error.message + where(error.origin); }
 
 void print_error(const Error& error, bool json) {
   std::fputs((json ? error_json(error) : error_text(error)).c_str(), stderr);

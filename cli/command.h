@@ -49,6 +49,9 @@ struct Verb {
 /// Prints `error: … (shard, member, at byte)` and `hint: …` on standard error, or one JSON object.
 void print_error(const Error& error, bool json);
 
+/// "message (shard S, member M, at byte N)" with the parts that are known.
+std::string error_line(const Error& error);
+
 /// True when colours and redrawn lines are wanted on this descriptor: a terminal, no NO_COLOR
 /// (colours only), TERM not "dumb".
 bool is_terminal(int descriptor);

@@ -5,11 +5,12 @@
 
 namespace headrace::cli {
 
+extern const Verb kPack;
 extern const Verb kLs;
 extern const Verb kCat;
 extern const Verb kInfo;
 extern const Verb kVerify;
 
-inline constexpr const Verb* kVerbs[] = {&kLs, &kCat, &kInfo, &kVerify};
+inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kVerify};
 
 }  // namespace headrace::cli

@@ -1,0 +1,370 @@
+#include "job/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/try.h"
+#include "format/key_rule.h"
+#include "io/urls.h"
+#include "job/verify_shard.h"
+#include "job/verify_tables.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kTar = ".tar";
+
+unsigned thread_count(const VerifyOptions& options) {
+  return options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// Runs task(0 … count - 1) on threads, each number once. The first error stops the rest.
+Status parallel(unsigned threads, uint64_t count, const std::function<Status(uint64_t)>& task) {
+  std::atomic<uint64_t> next{0};
+  std::mutex mutex;
+  Status result;
+  const auto work = [&] {
+    for (uint64_t i = next++; i < count; i = next++) {
+      Status status = task(i);
+      if (status.ok()) continue;
+      const std::lock_guard lock(mutex);
+      if (result.ok()) result = std::move(status);
+      next = count;
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned t = 1; t < std::min<uint64_t>(threads, count); ++t) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  return result;
+}
+
+/// Verify of a data set that has a manifest.
+class ManifestCheck {
+ public:
+  ManifestCheck(std::shared_ptr<Store> store, const VerifyOptions& options, Findings& findings,
+                Progress& progress)
+      : store_(std::move(store)), options_(options), findings_(findings), progress_(progress) {}
+
+  Status run(VerifyReport& report) {
+    HR_TRY(catalog_, check_tables(store_, findings_, progress_));
+    if (catalog_ == nullptr) return {};
+    report.shards = catalog_->manifest().shards;
+    report.samples = catalog_->manifest().samples;
+    progress_.total_items = report.shards;
+    if (!options_.quick) progress_.total_bytes = catalog_->manifest().bytes;
+    seen_.resize(report.shards);
+    expected_.resize(report.shards);
+    names_.resize(report.shards);
+    HR_CHECK(parallel(thread_count(options_), report.shards,
+                      [&](uint64_t s) { return check_shard(static_cast<uint32_t>(s)); }));
+    name_swapped();
+    if (!options_.quick) check_fields();
+    check_all_keys();
+    return look_around();
+  }
+
+ private:
+  Status check_shard(uint32_t number) {
+    if (progress_.stopped()) return Progress::interrupted();
+    KnownShard shard{.number = number, .bytes = catalog_->table().bytes[number]};
+    auto name = catalog_->shard_name(number);
+    auto checksum = catalog_->shard_checksum(number);
+    if (!name.ok() || !checksum.ok()) {
+      add_index_finding(number, !name.ok() ? std::move(name).error() : std::move(checksum).error());
+      return {};
+    }
+    shard.name = names_[number] = *name;
+    shard.xxh3 = expected_[number] = *checksum;
+    auto index = catalog_->load_index(number);
+    if (index.ok())
+      shard.index = *index;
+    else
+      add_index_finding(number, std::move(index).error());
+    if (shard.index != nullptr && !options_.quick) add_up(*shard.index, number);
+    HR_CHECK(check_content(shard));
+    ++progress_.items;
+    return {};
+  }
+
+  Status check_content(const KnownShard& shard) {
+    if (catalog_->manifest().container == Container::kFiles)
+      return check_files(*catalog_, shard, findings_, progress_);
+    if (options_.quick) return check_size(shard, findings_);
+    HR_TRY(seen_[shard.number], check_archive(shard, findings_, progress_));
+    return {};
+  }
+
+  void add_index_finding(uint32_t number, Error error) {
+    whole_index_ = false;
+    const FindingKind kind =
+        error.code == Code::kNotFound ? FindingKind::kMissing : FindingKind::kIndex;
+    findings_.add(Findings::kFirstShard + number, {Severity::kError, kind, std::move(error)});
+  }
+
+  /// Totals over the index sections, to hold against manifest and key table.
+  void add_up(const ShardIndex& index, uint32_t number) {
+    uint64_t mix = 0;
+    std::vector<FieldSummary> fields(index.fields().size());
+    for (uint32_t s = 0; s < index.size(); ++s) {
+      mix += key_entry_mix(key_hash(index.key(s)), {number, s});
+      for (const IndexMember& member : index.members(s)) {
+        FieldSummary& field = fields[member.field];
+        field.min_bytes = field.count == 0 ? member.size : std::min(field.min_bytes, member.size);
+        field.max_bytes = std::max(field.max_bytes, member.size);
+        field.bytes += member.size;
+        ++field.count;
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    mix_ += mix;
+    for (size_t f = 0; f < fields.size(); ++f) merge(index.fields()[f], fields[f]);
+  }
+
+  void merge(const std::string& name, const FieldSummary& from) {
+    if (from.count == 0) return;
+    const auto [it, is_new] = totals_.emplace(name, from);
+    if (is_new) return;
+    FieldSummary& into = it->second;
+    into.min_bytes = std::min(into.min_bytes, from.min_bytes);
+    into.max_bytes = std::max(into.max_bytes, from.max_bytes);
+    into.bytes += from.bytes;
+    into.count += from.count;
+  }
+
+  void check_fields() {
+    if (!whole_index_) return;
+    const auto& fields = catalog_->manifest().fields;
+    bool same = true;
+    size_t known = 0;
+    for (const FieldSummary& field : fields) {
+      const auto it = totals_.find(field.name);
+      const FieldSummary found = it == totals_.end() ? FieldSummary{} : it->second;
+      known += it == totals_.end() ? 0 : 1;
+      same = same && found.count == field.count && found.bytes == field.bytes &&
+             (field.count == 0 ||
+              (found.min_bytes == field.min_bytes && found.max_bytes == field.max_bytes));
+    }
+    if (same && known == totals_.size()) return;
+    findings_.add(Findings::kTables,
+                  {Severity::kError,
+                   FindingKind::kManifest,
+                   {.code = Code::kCorrupt,
+                    .message = "the counts and sizes of fields are not those of the index",
+                    .origin = {.shard = store_->name() + "/" + kManifestName},
+                    .hint = "Run 'headrace index' to make the tables again."}});
+  }
+
+  /// A shard whose bytes are another shard's: says so, for they were probably swapped.
+  void name_swapped() {
+    std::unordered_map<uint64_t, size_t> by_checksum;
+    for (size_t s = 0; s < seen_.size(); ++s) {
+      if (!seen_[s] || expected_[s] == 0 || *seen_[s] == expected_[s]) continue;
+      if (by_checksum.empty())
+        for (size_t i = 0; i < expected_.size(); ++i) by_checksum.emplace(expected_[i], i);
+      const auto other = by_checksum.find(*seen_[s]);
+      if (other == by_checksum.end()) continue;
+      findings_.add(Findings::kFirstShard + s,
+                    {Severity::kError,
+                     FindingKind::kChecksum,
+                     {.code = Code::kCorrupt,
+                      .message = "this is the content of " + names_[other->second],
+                      .origin = {.shard = names_[s]},
+                      .hint = "The two were swapped, or one was copied over the other."}});
+    }
+  }
+
+  void check_all_keys() {
+    const uint64_t mix = whole_index_ && !options_.quick ? mix_ : 0;
+    const Status status = check_keys(*store_, *catalog_, mix, findings_);
+    // What cannot be opened or has a bad header was found with the tables.
+    if (!status.ok() && findings_.errors() == 0)
+      findings_.add(Findings::kLast, {Severity::kError, FindingKind::kIndex, status.error()});
+  }
+
+  /// Objects beside the manifest that it does not know.
+  Status look_around() {
+    HR_TRY(const auto entries, store_->list(""));
+    std::unordered_set<std::string> known{kManifestName};
+    const Manifest& manifest = catalog_->manifest();
+    for (const TableFile* table :
+         {&manifest.shard_table, &manifest.place_table, &manifest.key_table})
+      known.insert(table->path);
+    for (const TableFile& table : manifest.index_files) known.insert(table.path);
+    const std::string root = store_->name() + "/";
+    for (const std::string& name : names_)
+      if (name.starts_with(root)) known.insert(name.substr(root.size()));
+    if (manifest.container == Container::kFiles) HR_CHECK(know_files(known));
+    for (const StoreEntry& entry : entries)
+      if (!known.contains(entry.path)) unexpected(root + entry.path, entry.path);
+    return {};
+  }
+
+  Status know_files(std::unordered_set<std::string>& known) const {
+    for (uint32_t s = 0; s < catalog_->table().size(); ++s) {
+      const auto index = catalog_->load_index(s);
+      if (!index.ok()) continue;  // reported with the shard
+      for (uint32_t i = 0; i < (*index)->size(); ++i)
+        for (const IndexMember& member : (*index)->members(i))
+          known.insert(std::string((*index)->object(member.object)));
+    }
+    return {};
+  }
+
+  void unexpected(std::string name, const std::string& path) {
+    const bool ours = path.starts_with(std::string(kTableFolder) + "/");
+    findings_.add(Findings::kLast,
+                  {Severity::kWarning,
+                   FindingKind::kUnexpected,
+                   {.code = Code::kFailure,
+                    .message = ours ? "a table that the manifest does not name, left by an earlier "
+                                      "or unfinished job"
+                                    : "the manifest does not name this object",
+                    .origin = {.shard = std::move(name)}}});
+  }
+
+  const std::shared_ptr<Store> store_;
+  const VerifyOptions& options_;
+  Findings& findings_;
+  Progress& progress_;
+  std::unique_ptr<Catalog> catalog_;
+  // By shard; each is touched by the thread that checks it.
+  std::vector<std::optional<uint64_t>> seen_;
+  std::vector<uint64_t> expected_;
+  std::vector<std::string> names_;
+
+  std::mutex mutex_;  // guards what follows
+  uint64_t mix_ = 0;
+  std::map<std::string, FieldSummary> totals_;
+  std::atomic<bool> whole_index_{true};
+};
+
+/// Keys that come again over archives that no manifest describes.
+void check_unknown_keys(const std::vector<std::string>& names,
+                        const std::vector<ShardIndexBuilder>& shards, Findings& findings) {
+  std::vector<std::pair<uint64_t, SampleId>> keys;
+  for (uint32_t s = 0; s < shards.size(); ++s)
+    for (uint32_t i = 0; i < shards[s].size(); ++i)
+      keys.emplace_back(key_hash(shards[s].index().key(i)), SampleId{s, i});
+  std::ranges::sort(keys, {}, [](const auto& entry) {
+    return std::tuple(entry.first, entry.second.shard, entry.second.sample);
+  });
+  for (size_t k = 1; k < keys.size(); ++k) {
+    if (keys[k].first != keys[k - 1].first) continue;
+    const SampleId before = keys[k - 1].second, id = keys[k].second;
+    const ShardIndex& index = shards[id.shard].index();
+    const ShardIndex& other = shards[before.shard].index();
+    const std::string key(index.key(id.sample));
+    if (key != other.key(before.sample)) continue;
+    findings.add(
+        Findings::kLast,
+        {Severity::kWarning,
+         FindingKind::kDuplicate,
+         {.code = Code::kCorrupt,
+          .message = "the key '" + key + "' was there before, in " + names[before.shard] +
+                     " at byte " + std::to_string(other.sample_begin(before.sample)),
+          .origin = {
+              .shard = names[id.shard], .member = key, .offset = index.sample_begin(id.sample)}}});
+  }
+}
+
+Status check_without_manifest(const std::vector<std::string>& names, const VerifyOptions& options,
+                              Findings& findings, Progress& progress, VerifyReport& report) {
+  findings.add(Findings::kTables,
+               {Severity::kWarning,
+                FindingKind::kUnprotected,
+                {.code = Code::kCorrupt,
+                 .message = "there is no manifest: a shard that was cut between two members, or "
+                            "data that changed, cannot be noticed",
+                 .hint = "'headrace index' makes one."}});
+  report.shards = names.size();
+  progress.total_items = names.size();
+  HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
+  std::vector<ShardIndexBuilder> shards(names.size());
+  HR_CHECK(parallel(thread_count(options), names.size(), [&](uint64_t s) -> Status {
+    const auto number = static_cast<uint32_t>(s);
+    if (options.quick) return check_size({.number = number, .name = names[s]}, findings);
+    HR_TRY(shards[s], check_unknown_archive(number, names[s], rule, findings, progress));
+    ++progress.items;
+    return {};
+  }));
+  for (const ShardIndexBuilder& shard : shards) report.samples += shard.size();
+  check_unknown_keys(names, shards, findings);
+  return {};
+}
+
+Error nothing_at(const std::string& location) {
+  return {.code = Code::kNotFound,
+          .message = "there is no data set",
+          .origin = {.shard = location},
+          .hint = "Name a folder with headrace.json, or tar shards."};
+}
+
+/// Where the manifest of `location` would be: itself, or the folder it is in.
+std::string folder_of(const std::string& location) {
+  const std::string suffix = std::string("/") + kManifestName;
+  if (location == kManifestName) return ".";
+  return location.ends_with(suffix) ? location.substr(0, location.size() - suffix.size())
+                                    : location;
+}
+
+Result<std::vector<std::string>> shards_in(const Store& store) {
+  HR_TRY(const bool pending, store.exists(kPendingName));
+  if (pending)
+    return Error{.code = Code::kPartial,
+                 .message = "the data set was not finished: a job began to write it",
+                 .origin = {.shard = store.name()},
+                 .hint = "Give the same command again to finish it."};
+  HR_TRY(const auto entries, store.list(""));
+  std::vector<std::string> names;
+  for (const StoreEntry& entry : entries)
+    if (entry.path.ends_with(kTar)) names.push_back(store.name() + "/" + entry.path);
+  if (!names.empty()) return names;
+  if (entries.empty()) return nothing_at(store.name());
+  return Error{
+      .code = Code::kUsage,
+      .message = "a folder of loose files without a manifest has nothing to verify against",
+      .origin = {.shard = store.name()},
+      .hint = "'headrace index' makes a manifest of it."};
+}
+
+Status look(const VerifyOptions& options, Findings& findings, Progress& progress,
+            VerifyReport& report) {
+  HR_TRY(std::vector<std::string> paths, expand_locations(options.locations));
+  if (paths.size() == 1 && !paths.front().ends_with(kTar)) {
+    HR_TRY(const auto store, open_store(folder_of(paths.front())));
+    HR_TRY(report.has_manifest, store->exists(kManifestName));
+    if (report.has_manifest) return ManifestCheck(store, options, findings, progress).run(report);
+    HR_TRY(paths, shards_in(*store));
+  }
+  const auto other =
+      std::ranges::find_if_not(paths, [](const std::string& path) { return path.ends_with(kTar); });
+  if (other != paths.end())
+    return Error{.code = Code::kUsage,
+                 .message = "several locations are verified together only if all are tar shards",
+                 .origin = {.shard = *other},
+                 .hint = "Verify them one by one."};
+  return check_without_manifest(paths, options, findings, progress, report);
+}
+
+}  // namespace
+
+Result<VerifyReport> verify(const VerifyOptions& options, Progress& progress) {
+  VerifyReport report;
+  Findings findings(options.max_findings);
+  HR_CHECK(look(options, findings, progress, report));
+  report.bytes = progress.bytes;
+  report.errors = findings.errors();
+  report.warnings = findings.warnings();
+  report.worst = findings.worst();
+  report.findings = findings.take();
+  return report;
+}
+
+}  // namespace headrace
