@@ -127,8 +127,13 @@ Result<std::shared_ptr<const KeyRule::Regex>> KeyRule::Regex::compile(std::strin
 Result<bool> KeyRule::Regex::split(std::string_view path, KeyField& out) const {
   const MatchData8 match(pcre2_match_data_create_from_pattern(code.get(), nullptr));
   if (!match) throw std::bad_alloc();
-  const int found =
-      pcre2_match(code.get(), units(path), path.size(), 0, 0, match.get(), context.get());
+  const auto run = [&](uint32_t options) {
+    return pcre2_match(code.get(), units(path), path.size(), 0, options, match.get(),
+                       context.get());
+  };
+  int found = run(0);
+  // The JIT's stack is small; the interpreter has the heap limit instead.
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0)
     return Error{Code::kUsage,
