@@ -6,9 +6,9 @@
 // delivered after the state a later start went on from do not count: the training forgot them too.
 //
 // File `RANK-WORKER-PID-N.audit`, little-endian, one a start:
-//   header  64 bytes   "HRAUDIT1", u32 rank, world, worker, workers, u64 restart, start (ns),
-//                      epoch, lane offset, 8 bytes 0
-//   batch   32 bytes   u32 'B', u32 rows, u64 epoch, lane offset (before the batch), 8 bytes 0
+//   header  48 bytes   "HRAUDIT1", u32 rank, world, worker, workers, u64 time of the start (ns),
+//                      epoch, lane offset
+//   batch   24 bytes   u32 'B', u32 rows, u64 epoch, lane offset before the batch
 //     row   24 bytes   u32 set, shard, sample, 1 if padded; u64 XXH3 of the row's encoded fields
 #pragma once
 
@@ -26,7 +26,6 @@ namespace headrace {
 /// Where a run of batches begins.
 struct AuditStart {
   uint32_t rank = 0, world = 1, worker = 0, workers = 1;
-  uint64_t restart = 0;  ///< how many starts this run's state has behind it
   uint64_t epoch = 0;
   uint64_t offset = 0;  ///< in every lane
 };

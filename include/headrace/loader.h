@@ -41,8 +41,8 @@ struct LoaderOptions {
   uint64_t total = 0;  ///< over all ranks. One of them is not 0.
   uint32_t rank = 0;
   uint32_t world = 1;
-  /// Inside a worker process: of the rank's steps, counted from where this epoch began or the loaded
-  /// state went on, this loader takes number worker, worker + workers, …
+  /// Inside a worker process: of the rank's steps, counted from where this epoch began or the
+  /// loaded state went on, this loader takes number worker, worker + workers, …
   uint32_t worker = 0;
   uint32_t workers = 1;
 
@@ -105,7 +105,7 @@ class Loader {
   /// The state after the last batch handed out, as JSON; the same on all ranks.
   std::string state() const;
   /// The state before step `step` of `epoch`, as pure arithmetic.
-  std::string state_at(uint64_t epoch, uint64_t step) const;
+  Result<std::string> state_at(uint64_t epoch, uint64_t step) const;
   /// Goes on from `json`. `total` not 0 asks for another global batch.
   Status load_state(const std::string& json, uint64_t total = 0);
   /// Digest of the options and the data: must agree on all ranks.

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[] = "HRAUDIT1";
-constexpr size_t kHeaderBytes = 64, kBatchBytes = 32, kRowBytes = 24;
+constexpr size_t kHeaderBytes = 48, kBatchBytes = 24, kRowBytes = 24;
 constexpr uint32_t kBatchMark = 'B';
 constexpr size_t kMaxExamples = 10;
 
@@ -49,7 +49,7 @@ struct Delivery {
 /// One file: one start of one worker of one rank.
 struct Session {
   uint32_t rank, world, worker, workers;
-  uint64_t restart, start_ns;
+  uint64_t start_ns;
   Position from;
   std::string bytes;
   uint64_t attempt = 0;  // starts of the whole job are numbered in time
@@ -72,22 +72,21 @@ Result<Session> read_session(const std::string& path) {
   session.world = load_le<uint32_t>(at + 4);
   session.worker = load_le<uint32_t>(at + 8);
   session.workers = load_le<uint32_t>(at + 12);
-  session.restart = load_le<uint64_t>(at + 16);
-  session.start_ns = load_le<uint64_t>(at + 24);
-  session.from = {load_le<uint64_t>(at + 32), load_le<uint64_t>(at + 40)};
+  session.start_ns = load_le<uint64_t>(at + 16);
+  session.from = {load_le<uint64_t>(at + 24), load_le<uint64_t>(at + 32)};
   return session;
 }
 
-/// A job's start is one session of every worker of every rank. The n-th session of a worker with
-/// one restart number and one world belongs to the n-th start of that kind; starts are numbered by
-/// their first clock.
+/// A job's start is one session of every worker of every rank: the n-th session of each in one
+/// world belongs to the n-th start in that world. Starts are numbered by the clock of their first
+/// session.
 void number_attempts(std::vector<Session>& sessions) {
   std::ranges::sort(sessions, {}, &Session::start_ns);
-  using Kind = std::tuple<uint64_t, uint32_t, uint32_t>;  // restart, world, workers
+  using Kind = std::pair<uint32_t, uint32_t>;  // world, workers
   std::map<std::tuple<Kind, uint32_t, uint32_t>, uint64_t> seen;
   std::map<std::tuple<Kind, uint64_t>, uint64_t> numbers;
   for (Session& s : sessions) {
-    const Kind kind{s.restart, s.world, s.workers};
+    const Kind kind{s.world, s.workers};
     const uint64_t nth = seen[{kind, s.rank, s.worker}]++;
     s.attempt = numbers.try_emplace({kind, nth}, numbers.size()).first->second;
   }
@@ -99,11 +98,22 @@ struct Log {
   uint64_t forgotten = 0;
 };
 
+bool same_place(const Session& a, const Session& b) {
+  return a.rank == b.rank && a.worker == b.worker;
+}
+
+bool same_shape(const Session& a, const Session& b) {
+  return a.world == b.world && a.workers == b.workers;
+}
+
 /// The first position that a later attempt went on from: what lies behind it was delivered again.
+/// Workers of a later attempt of the same shape went on each from its own place.
 Position rolled_back_to(const Session& session, const std::vector<Session>& all) {
   Position first{~uint64_t{0}, ~uint64_t{0}};
   for (const Session& other : all)
-    if (other.attempt > session.attempt) first = std::min(first, other.from);
+    if (other.attempt > session.attempt &&
+        (same_place(session, other) || !same_shape(session, other)))
+      first = std::min(first, other.from);
   return first;
 }
 
@@ -189,12 +199,10 @@ Result<std::unique_ptr<AuditWriter>> AuditWriter::open(const std::string& folder
   std::string header = kMagic;
   for (const uint32_t number : {start.rank, start.world, start.worker, start.workers})
     append_le(header, number);
-  append_le(header, start.restart);
   append_le(header, static_cast<uint64_t>(
                         std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   append_le(header, start.epoch);
   append_le(header, start.offset);
-  header.resize(kHeaderBytes);
   if (::write(file, header.data(), header.size()) != static_cast<ssize_t>(header.size()))
     return Error{.code = errno == ENOSPC ? Code::kNoSpace : Code::kFailure,
                  .message = "cannot write the audit file: " + std::string(std::strerror(errno)),
@@ -212,7 +220,6 @@ Status AuditWriter::append(const Batch& batch, uint64_t offset,
   append_le(record, static_cast<uint32_t>(batch.rows.size()));
   append_le(record, batch.epoch);
   append_le(record, offset);
-  append_le(record, uint64_t{0});
   for (size_t i = 0; i < batch.rows.size(); ++i) {
     const RowOrigin& row = batch.rows[i];
     append_le(record, row.set);
@@ -246,7 +253,7 @@ Result<AuditReport> check_audit(const std::vector<std::string>& folders, const D
   Log log;
   for (const Session& session : sessions)
     read_batches(session, rolled_back_to(session, sessions), log);
-  std::ranges::sort(log.rows);
+  std::sort(log.rows.begin(), log.rows.end());
 
   AuditReport report;
   report.files = sessions.size();

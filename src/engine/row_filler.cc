@@ -16,6 +16,9 @@ namespace {
 /// straight into the slot.
 constexpr uint64_t kSpanBytes = 16 << 10;
 
+/// No page cache takes this long, plus a nanosecond a byte: the storage behind it was asked.
+constexpr auto kSlowRead = std::chrono::microseconds(200);
+
 Error missing(const ColumnPlan& column) {
   std::string sources;
   for (const std::string& source : column.spec.sources)
@@ -118,7 +121,11 @@ Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKe
 Status RowFiller::timed_read(const ByteSource& source, uint64_t offset, MutableBytes into) {
   const auto begin = timed_ ? Timer::Clock::now() : Timer::Clock::time_point();
   Status status = source.read_at(offset, into);
-  if (timed_) timers_.read.add((Timer::Clock::now() - begin) * Timers::kSampling);
+  if (timed_) {
+    const auto spent = Timer::Clock::now() - begin;
+    timers_.read.add(spent * Timers::kSampling);
+    if (spent > kSlowRead + std::chrono::nanoseconds(into.size())) hints_.saw_slow_read();
+  }
   bytes_read_ += into.size();
   ++read_calls_;
   return status;

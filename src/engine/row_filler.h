@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codec/decoder.h"
+#include "engine/block_hints.h"
 #include "engine/row_places.h"
 #include "engine/timers.h"
 #include "headrace/dataset.h"
@@ -40,9 +41,9 @@ struct RowTarget {
 
 class RowFiller {
  public:
-  /// Both outlive the filler.
-  RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers)
-      : columns_(columns), timers_(timers) {}
+  /// All outlive the filler.
+  RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers, BlockHints& hints)
+      : columns_(columns), timers_(timers), hints_(hints) {}
 
   /// One row: `places` and `targets` have one entry a column. `digest`, if asked for, becomes the
   /// XXH3 of the row's encoded fields. Errors carry column and byte offset, not the shard.
@@ -63,6 +64,7 @@ class RowFiller {
 
   const std::vector<ColumnPlan>& columns_;
   Timers& timers_;
+  BlockHints& hints_;
   Scratch scratch_;
   std::vector<std::byte> buffer_;
   uint64_t span_begin_ = 0;

@@ -117,7 +117,7 @@ Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
 }
 
 void Run::work() {
-  RowFiller filler(columns_, timers_);
+  RowFiller filler(columns_, timers_, hints_);
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     if (may_plan()) {
@@ -160,6 +160,8 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
                                  std::move(planned->rows), options_.digests);
     if (auto status = in_flight->ticket->lay_out(finder_, pool_); !status.ok())
       error = std::move(status).error();
+    else if (hints_.begin_ticket())
+      in_flight->ticket->hint(hints_, sets_);
   } else {
     error = std::move(planned).error();
     in_flight->ticket =

@@ -47,7 +47,6 @@ struct RunOptions {
   unsigned depth = 4;  ///< tickets in flight
   uint64_t memory_bytes = 0;
   OnError on_error = OnError::kRaise;
-  uint64_t max_errors = 0;
   bool digests = false;
 };
 
@@ -97,6 +96,7 @@ class Run {
   SlotPool& pool_;
   Timers& timers_;
   PlaceFinder finder_;  // used by the planning thread only
+  BlockHints hints_;
   const pid_t pid_;
 
   mutable std::mutex mutex_;
@@ -106,7 +106,6 @@ class Run {
   std::deque<Chunk> chunks_;                       // lowest ticket first
   uint64_t planned_ = 0;                           // steps
   uint64_t slot_bytes_ = 0;                        // of the tickets in flight
-  uint64_t row_errors_ = 0;
   bool planning_ = false;
   bool stopped_ = false;
   std::optional<Error> failed_;

@@ -87,6 +87,12 @@ Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
   return {};
 }
 
+void Ticket::hint(BlockHints& hints,
+                  const std::vector<std::shared_ptr<const Dataset>>& sets) const {
+  for (uint32_t i = 0; i < size(); ++i)
+    hints.row_will_be_read(*sets[rows_[i].set], rows_[i], *views_[i]);
+}
+
 RowTarget Ticket::target(uint32_t row, size_t c) {
   if (is_dynamic(columns_[c])) return {.pending = &pending_[c][row]};
   Column& column = out_[c];

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/block_hints.h"
 #include "engine/row_filler.h"
 #include "engine/row_places.h"
 #include "engine/slot_pool.h"
@@ -36,6 +37,8 @@ class Ticket {
 
   /// Looks up every row's places and gives every row its place in a slot.
   Status lay_out(PlaceFinder& finder, SlotPool& pool);
+  /// After lay_out: the rows' blocks will be read soon.
+  void hint(BlockHints& hints, const std::vector<std::shared_ptr<const Dataset>>& sets) const;
 
   /// Fills row i. An error is kept in the ticket, for `finish`.
   void fill(uint32_t i, RowFiller& filler, const Dataset& set, const RowKey& key);

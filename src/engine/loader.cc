@@ -1,0 +1,302 @@
+#include "headrace/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/try.h"
+#include "engine/run.h"
+#include "engine/setup.h"
+#include "engine/stats.h"
+#include "headrace/audit.h"
+#include "plan/run_state.h"
+
+namespace headrace {
+namespace {
+
+/// Slots that stay in the pool beyond those in flight: the one the consumer works on, one to spare.
+constexpr unsigned kSpareSlots = 2;
+
+Error forked_error() {
+  return {.code = Code::kUsage,
+          .message = "this loader was started before fork(); its threads are not in this process",
+          .hint = "Start it after the fork (an unstarted loader may be forked), or use spawn."};
+}
+
+std::vector<std::string> fingerprints(const LoaderOptions& options) {
+  std::vector<std::string> all;
+  for (const auto& set : options.sets) all.push_back(set->fingerprint());
+  return all;
+}
+
+Result<EpochSteps> epoch_steps(const Schedule& schedule, const RunState& state) {
+  const OrderOptions& order = state.options.order;
+  return EpochSteps::create(schedule.epoch_samples(), order.lanes, order.tail, state.batches);
+}
+
+/// The step that a state stands before; steps.steps() at the end of the epoch.
+Result<uint64_t> next_step(const EpochSteps& steps, const RunState& state) {
+  if (state.over) return steps.steps();
+  return steps.step_at(state.offset);
+}
+
+/// Makes the rows of a rank's steps, for the planning thread of one run.
+class StepPlanner {
+ public:
+  StepPlanner(EpochPlan plan, const Schedule& schedule, uint64_t first, const LoaderOptions& o)
+      : plan_(std::move(plan)), schedule_(schedule), first_(first), options_(o) {}
+
+  /// Step number `i` of this worker.
+  StepRows operator()(uint64_t i) {
+    const uint64_t t = first_ + i * options_.workers;
+    const Step step = plan_.steps().step(t);
+    planned_.clear();
+    plan_.rows(t, rank_rows(step.rows, options_.rank, options_.world), planned_);
+    StepRows out{.step = t, .total = step.rows, .rows = {}};
+    out.rows.reserve(planned_.size());
+    for (const Row& row : planned_)
+      out.rows.push_back({.set = row.set,
+                          .id = {schedule_.data_shard(row.set, row.shard), row.sample},
+                          .position = row.position,
+                          .padded = row.padded});
+    return out;
+  }
+
+ private:
+  EpochPlan plan_;
+  const Schedule& schedule_;
+  const uint64_t first_;
+  const LoaderOptions& options_;
+  std::vector<Row> planned_;
+};
+
+}  // namespace
+
+class Loader::Impl {
+ public:
+  explicit Impl(Setup made)
+      : setup(std::move(made)),
+        state(begin_run(*setup.schedule, fingerprints(setup.options))),
+        begin(state),
+        pool(setup.options.prefetch + kSpareSlots) {}
+  ~Impl() { end_run(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  uint64_t own_steps(uint64_t all) const;
+  Status start_run();
+  void end_run();
+  Result<std::shared_ptr<const Batch>> deliver(RunBatch made);
+  void go_to(RunState where);
+  Status load(const std::string& json, uint64_t total);
+
+  Setup setup;
+  RunState state;            ///< after the last batch handed out
+  RunState begin;            ///< where this epoch began, or the loaded state went on
+  uint64_t skipped = 0;      ///< of this worker's steps since `begin`
+  bool just_loaded = false;  ///< rewinding goes to the loaded state
+  uint64_t row_errors = 0;   ///< of this epoch
+  bool stopped = false;
+  std::optional<Timer::Clock::time_point> started;
+
+  SlotPool pool;
+  Timers timers;
+  std::optional<EpochSteps> steps;  ///< of the run
+  std::unique_ptr<AuditWriter> audit;
+  std::unique_ptr<Run> run;
+};
+
+uint64_t Loader::Impl::own_steps(uint64_t all) const {
+  const LoaderOptions& o = setup.options;
+  return all <= o.worker ? 0 : (all - o.worker - 1) / o.workers + 1;
+}
+
+Status Loader::Impl::start_run() {
+  const LoaderOptions& o = setup.options;
+  if (!started) started = Timer::Clock::now();
+  HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, begin.epoch, begin.batches));
+  steps = plan.steps();
+  HR_TRY(const uint64_t from, next_step(*steps, begin));
+  const uint64_t own = own_steps(steps->steps() - from);
+  const uint64_t first = from + o.worker + skipped * o.workers;
+  if (!o.audit_folder.empty()) {
+    const uint64_t offset = steps->offset_before(std::min(first, steps->full_steps()));
+    HR_TRY(audit, AuditWriter::open(o.audit_folder, {.rank = o.rank,
+                                                     .world = o.world,
+                                                     .worker = o.worker,
+                                                     .workers = o.workers,
+                                                     .epoch = begin.epoch,
+                                                     .offset = offset}));
+  }
+  auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o);
+  run = std::make_unique<Run>(
+      RunOptions{.seed = begin.options.order.seed,
+                 .epoch = begin.epoch,
+                 .steps = own - std::min(own, skipped),
+                 .plan = [planner](uint64_t i) -> Result<StepRows> { return (*planner)(i); },
+                 .threads = o.threads,
+                 .depth = o.prefetch,
+                 .memory_bytes = o.memory_bytes,
+                 .on_error = o.on_error,
+                 .digests = !o.audit_folder.empty()},
+      o.sets, setup.columns, setup.fields, pool, timers);
+  return {};
+}
+
+/// In a forked child the run can not be ended: its threads, and what they locked, are the parent's.
+void Loader::Impl::end_run() {
+  if (run && run->forked()) {
+    [[maybe_unused]] const Run* never_freed = run.release();
+  }
+  run.reset();
+  audit.reset();
+}
+
+Result<std::shared_ptr<const Batch>> Loader::Impl::deliver(RunBatch made) {
+  Batch& batch = *made.batch;
+  const uint64_t offset = state.offset;
+  state = begin.before_step(*steps, batch.step + 1);
+  batch.state = encode_state(state);
+  if (audit) HR_CHECK(audit->append(batch, offset, made.digests));
+
+  ++timers.batches;
+  timers.rows += batch.rows.size();
+  timers.rows_skipped += batch.errors.size();
+  row_errors += batch.errors.size();
+  if (row_errors > setup.options.max_errors) {
+    Error error = batch.errors.back().error;
+    error.message = "more than " + std::to_string(setup.options.max_errors) +
+                    " samples of this epoch are bad (max_errors); the last one: " + error.message;
+    return error;
+  }
+  return std::shared_ptr<const Batch>(std::move(made.batch));
+}
+
+void Loader::Impl::go_to(RunState where) {
+  end_run();
+  state = std::move(where);
+  begin = state;
+  skipped = 0;
+  row_errors = 0;
+}
+
+Status Loader::Impl::load(const std::string& json, uint64_t total) {
+  HR_TRY(RunState loaded, decode_state(json));
+  RunState asked = begin_run(*setup.schedule, fingerprints(setup.options));
+  if (setup.options.lanes == 0) asked.options.order.lanes = 0;  // the state's hold
+  if (setup.options.mixture_steps == 0) asked.options.epoch_samples = 0;
+  HR_CHECK(check_compatible(loaded, asked));
+  if (total != 0) {
+    HR_TRY(loaded, with_total(std::move(loaded), total));
+  }
+  if (!asked.options.weights.empty()) {
+    HR_TRY(loaded, with_weights(std::move(loaded), asked.options.weights.front().counts));
+  }
+  HR_TRY(auto schedule, make_schedule(setup.options, loaded.options));
+  HR_TRY(const EpochSteps its_steps, epoch_steps(*schedule, loaded));
+  HR_TRY([[maybe_unused]] const uint64_t step, next_step(its_steps, loaded));
+  end_run();
+  setup.schedule = std::move(schedule);
+  go_to(std::move(loaded));
+  just_loaded = true;
+  return {};
+}
+
+Result<std::unique_ptr<Loader>> Loader::create(LoaderOptions options) {
+  HR_TRY(Setup setup, make_setup(std::move(options)));
+  return std::unique_ptr<Loader>(new Loader(std::make_unique<Impl>(std::move(setup))));
+}
+
+Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Loader::~Loader() = default;
+
+uint64_t Loader::steps() const {
+  const auto steps = epoch_steps(*impl_->setup.schedule, impl_->begin);
+  return steps.ok() ? impl_->own_steps(steps->steps()) : 0;
+}
+
+std::string Loader::tail_sentence() const {
+  const Schedule& schedule = *impl_->setup.schedule;
+  return headrace::tail_sentence(schedule, schedule.options().order.global_batch);
+}
+
+std::string Loader::explain() const { return headrace::explain(impl_->setup); }
+
+Result<std::shared_ptr<const Batch>> Loader::next(const std::function<bool()>& interrupted) {
+  if (impl_->stopped) return Error{.code = Code::kInterrupted, .message = "the loader was stopped"};
+  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (!impl_->run) HR_CHECK(impl_->start_run());
+  impl_->just_loaded = false;
+  HR_TRY(RunBatch made, impl_->run->next(interrupted));
+  if (made.batch) return impl_->deliver(std::move(made));
+  impl_->go_to(impl_->state.at_epoch(impl_->begin.epoch + 1));
+  return std::shared_ptr<const Batch>();
+}
+
+Status Loader::rewind() {
+  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (std::exchange(impl_->just_loaded, false)) return {};
+  const bool untouched = !impl_->run && impl_->skipped == 0 && impl_->state.offset == 0;
+  if (untouched) return {};
+  impl_->go_to(impl_->state.at_epoch(impl_->begin.epoch));
+  return {};
+}
+
+Status Loader::skip(uint64_t steps) {
+  if (impl_->run)
+    return Error{.code = Code::kUsage,
+                 .message = "steps can be skipped before the first batch only"};
+  impl_->skipped += steps;
+  return {};
+}
+
+Status Loader::set_epoch(uint64_t epoch) {
+  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (epoch == impl_->state.epoch) return {};
+  impl_->go_to(impl_->state.at_epoch(epoch));
+  impl_->just_loaded = false;
+  return {};
+}
+
+uint64_t Loader::epoch() const { return impl_->state.epoch; }
+
+std::string Loader::state() const { return encode_state(impl_->state); }
+
+Result<std::string> Loader::state_at(uint64_t epoch, uint64_t step) const {
+  const RunState start = impl_->begin.at_epoch(epoch);
+  HR_TRY(const EpochSteps steps, epoch_steps(*impl_->setup.schedule, start));
+  if (step > steps.steps())
+    return Error{.code = Code::kUsage,
+                 .message = "an epoch has " + std::to_string(steps.steps()) +
+                            " steps; there is no state before step " + std::to_string(step)};
+  return encode_state(start.before_step(steps, step));
+}
+
+Status Loader::load_state(const std::string& json, uint64_t total) {
+  if (impl_->run && impl_->run->forked()) return forked_error();
+  return impl_->load(json, total);
+}
+
+std::string Loader::agreement() const {
+  const RunState start = begin_run(*impl_->setup.schedule, fingerprints(impl_->setup.options));
+  return hex64(xxh3(as_bytes(encode_state(start))));
+}
+
+LoaderStats Loader::stats() const {
+  const LoaderOptions& o = impl_->setup.options;
+  RunFacts facts{.threads = o.threads, .depth = o.prefetch, .memory_bytes = o.memory_bytes};
+  if (impl_->started)
+    facts.seconds = std::chrono::duration<double>(Timer::Clock::now() - *impl_->started).count();
+  const SlotPool::Usage usage = impl_->pool.usage();
+  facts.largest_slot = usage.slots > 0 ? usage.bytes / usage.slots : 0;
+  return summarise(impl_->timers, usage, facts);
+}
+
+void Loader::stop() {
+  impl_->stopped = true;
+  if (impl_->run && !impl_->run->forked()) impl_->run->stop();
+}
+
+}  // namespace headrace

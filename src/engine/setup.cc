@@ -1,0 +1,184 @@
+#include "engine/setup.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/try.h"
+#include "base/units.h"
+#include "plan/manifest.h"
+
+namespace headrace {
+namespace {
+
+constexpr unsigned kMaxDefaultThreads = 16;
+constexpr unsigned kDefaultPrefetch = 4;
+
+Error usage(std::string message, std::string hint = "") {
+  return {.code = Code::kUsage, .message = std::move(message), .hint = std::move(hint)};
+}
+
+Status check(const LoaderOptions& o) {
+  if (o.sets.empty()) return usage("a loader needs a data set");
+  if (o.sets.size() > 1 && o.weights.size() != o.sets.size())
+    return usage("a mixture of " + std::to_string(o.sets.size()) + " data sets has " +
+                 std::to_string(o.weights.size()) + " weights");
+  if ((o.rows == 0) == (o.total == 0))
+    return usage("the batch size must be given once: as rows a rank, or as the total");
+  if (o.world == 0 || o.rank >= o.world)
+    return usage("rank " + std::to_string(o.rank) + " is not in a world of " +
+                 std::to_string(o.world));
+  if (!o.audit_folder.empty() && o.sets.size() > 1)
+    return usage("the audit is for one data set, not for a mixture",
+                 "In a mixture each data set counts its own epochs.");
+  if (o.workers == 0 || o.worker >= o.workers)
+    return usage("worker " + std::to_string(o.worker) + " is not one of " +
+                 std::to_string(o.workers));
+  return {};
+}
+
+/// Every field of the data sets, as bytes.
+std::vector<FieldSpec> raw_fields(const std::vector<std::shared_ptr<const Dataset>>& sets) {
+  std::set<std::string> names;
+  for (const auto& set : sets)
+    for (const FieldSummary& field : set->manifest().fields) names.insert(field.name);
+  std::vector<FieldSpec> fields;
+  for (const std::string& name : names)
+    fields.push_back({.name = name, .sources = {name}, .kind = BytesSpec{}, .fallback = ""});
+  return fields;
+}
+
+Result<std::vector<ColumnPlan>> make_columns(const std::vector<FieldSpec>& fields) {
+  std::vector<ColumnPlan> columns;
+  std::set<std::string> names;
+  for (const FieldSpec& field : fields) {
+    if (!names.insert(field.name).second)
+      return usage("there are two columns named '" + field.name + "'");
+    HR_TRY(auto decoder, make_decoder(field));
+    const bool raw = std::holds_alternative<BytesSpec>(field.kind);
+    columns.push_back({.spec = field, .decoder = std::move(decoder), .raw = raw});
+  }
+  return columns;
+}
+
+std::string missing_sources(const FieldSpec& field) {
+  std::string text;
+  for (const std::string& source : field.sources) text += (text.empty() ? "'" : "' or '") + source;
+  return text + "'";
+}
+
+/// A column that no sample can fill is a mistake to be told before the first batch.
+Status check_sources(const std::vector<FieldSpec>& fields,
+                     const std::vector<std::shared_ptr<const Dataset>>& sets) {
+  for (const auto& set : sets) {
+    const auto& known = set->manifest().fields;
+    if (set->size() == 0) continue;
+    for (const FieldSpec& field : fields) {
+      const bool found = std::ranges::any_of(field.sources, [&](const std::string& source) {
+        return std::ranges::find(known, source, &FieldSummary::name) != known.end();
+      });
+      if (found || field.fallback) continue;
+      std::string names;
+      for (const FieldSummary& f : known) names += (names.empty() ? "" : ", ") + f.name;
+      return usage("column '" + field.name + "' is made from " + missing_sources(field) +
+                       ", but '" + set->name() + "' has no such field",
+                   "Its fields are: " + names + ".");
+    }
+  }
+  return {};
+}
+
+OrderOptions order_options(const LoaderOptions& o) {
+  OrderOptions order;
+  order.shuffle = o.shuffle;
+  order.seed = o.seed;
+  order.global_batch = o.total;
+  order.lanes = o.shuffle ? (o.lanes > 0 ? o.lanes : default_lanes(o.world, o.total)) : 1;
+  order.window_bytes = o.window_bytes;
+  order.tail = o.tail;
+  return order;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
+                                                      ScheduleOptions order) {
+  std::vector<std::shared_ptr<const ShardTable>> tables;
+  for (const auto& set : options.sets)
+    tables.emplace_back(set, &set->table());  // shares the data set's life
+  return Schedule::create(std::move(tables), std::move(order));
+}
+
+Result<Setup> make_setup(LoaderOptions options) {
+  HR_CHECK(check(options));
+  Setup setup;
+  if (options.total == 0) options.total = options.rows * options.world;
+  if (options.threads == 0)
+    options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxDefaultThreads);
+  if (options.prefetch == 0) options.prefetch = kDefaultPrefetch;
+  setup.fields = options.fields.empty() ? raw_fields(options.sets) : options.fields;
+  HR_CHECK(check_sources(setup.fields, options.sets));
+  HR_TRY(setup.columns, make_columns(setup.fields));
+
+  ScheduleOptions order{.order = order_options(options), .weights = {}, .epoch_samples = 0};
+  if (!options.weights.empty()) {
+    HR_TRY(auto counts, mixture_counts(options.weights));
+    order.weights = {{.from = 0, .counts = std::move(counts)}};
+    order.epoch_samples = options.mixture_steps * options.total;
+  }
+  HR_TRY(setup.schedule, make_schedule(options, std::move(order)));
+  setup.options = std::move(options);
+  return setup;
+}
+
+std::string tail_sentence(const Schedule& schedule, uint64_t total) {
+  const uint64_t samples = schedule.epoch_samples();
+  const uint64_t left = samples % total;
+  std::string text = format_count(samples) + " samples an epoch make " +
+                     format_count(samples / total) + " steps of " + format_count(total);
+  if (left == 0) return text + " and leave none over.";
+  text += ", and leave " + format_count(left) + " over: ";
+  switch (schedule.options().order.tail) {
+    case Tail::kPad:
+      return text + "one more step has them and " + format_count(total - left) +
+             " rows repeated from the epoch's beginning, marked as padded.";
+    case Tail::kShort:
+      return text + "one more, shorter step has them.";
+    case Tail::kDrop:
+      return text + "they are dropped, others each epoch if shuffled.";
+  }
+  return text;
+}
+
+std::string explain(const Setup& setup) {
+  const LoaderOptions& o = setup.options;
+  const OrderOptions& order = setup.schedule->options().order;
+  std::string text = tail_sentence(*setup.schedule, order.global_batch) + "\n";
+  if (!order.shuffle)
+    return text +
+           "No shuffle: one lane, in the order of the manifest; a rank reads its own "
+           "samples inside each block.\n";
+  for (size_t s = 0; s < setup.schedule->sets(); ++s) {
+    const Order& lanes = *setup.schedule->order(s);
+    text += o.sets[s]->name() + ": " + format_count(order.lanes) + " lanes of about " +
+            format_count(lanes.samples() / order.lanes) +
+            " samples; samples are mixed in windows of " + format_count(lanes.window()) + " (" +
+            format_bytes(order.window_bytes) + ")\n";
+  }
+  if (order.lanes % o.world == 0)
+    text += "Each rank reads " + format_count(order.lanes / o.world) +
+            " whole lanes: no sample's block is read by two ranks, but for blocks that a lane's "
+            "edge cuts.\n";
+  else
+    text += "The world of " + std::to_string(o.world) + " does not divide the " +
+            format_count(order.lanes) +
+            " lanes: ranks share the lanes at their edges, and read single samples of their "
+            "blocks; no byte of a sample is read twice.\n";
+  text +=
+      "Samples of files are read one by one, straight into their batch; the page cache holds "
+      "the blocks. Batches in flight may take " +
+      format_bytes(o.memory_bytes) + ".\n";
+  return text;
+}
+
+}  // namespace headrace

@@ -1,0 +1,35 @@
+// From a user's LoaderOptions to what the engine runs on: checked options, columns, the schedule.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/row_filler.h"
+#include "headrace/loader.h"
+#include "plan/schedule.h"
+
+namespace headrace {
+
+/// Options with every default filled in, and what follows from them. Immutable.
+struct Setup {
+  LoaderOptions options;
+  std::vector<FieldSpec> fields;
+  std::vector<ColumnPlan> columns;
+  std::shared_ptr<const Schedule> schedule;
+};
+
+/// Code::kUsage says which option is wrong and what it may be.
+Result<Setup> make_setup(LoaderOptions options);
+
+/// The same with another order (a restored state's), which was checked already.
+Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
+                                                      ScheduleOptions order);
+
+/// Samples dropped or repeated an epoch, in one sentence.
+std::string tail_sentence(const Schedule& schedule, uint64_t total);
+
+/// Lanes, window, memory, extra reads; a line each.
+std::string explain(const Setup& setup);
+
+}  // namespace headrace
