@@ -6,8 +6,8 @@
 
 #include "base/try.h"
 #include "base/units.h"
-#include "cli/command.h"
 #include "cli/suggest.h"
+#include "cli/verbs.h"
 #include "format/shard_index.h"
 #include "headrace/dataset.h"
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/try.h"
-#include "cli/command.h"
 #include "cli/tar_stream.h"
+#include "cli/verbs.h"
 #include "format/shard_index.h"
 #include "format/tar_walk.h"
 #include "headrace/dataset.h"

@@ -7,8 +7,8 @@
 
 #include "base/try.h"
 #include "base/units.h"
-#include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/verbs.h"
 
 namespace headrace::cli {
 namespace {
