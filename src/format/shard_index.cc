@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/safe_path.h"
 #include "base/try.h"
 #include "format/column.h"
 #include "format/tar_fields.h"
@@ -219,6 +220,8 @@ class ShardIndexDecoder {
       return damaged("the paths do not fit", origin_);
     index_.sample_start_.assign(header_.samples + size_t{1}, 0);
     for (uint64_t m = 0; m < header_.members; ++m) {
+      if (!is_safe_path(text_of(index_.objects_, index_.object_start_, m)))
+        return damaged("the path of a file leads out of the data set", origin_);
       index_.members_[m].offset = 0;
       index_.members_[m].object = static_cast<uint32_t>(m);
     }

@@ -95,7 +95,7 @@ class ShardIndexBuilder {
   void add_sample(std::string_view key, uint64_t begin);
   /// A member of the newest sample, in the archive.
   void add_member(std::string_view field, uint64_t offset, uint64_t size);
-  /// A member of the newest sample that is a loose file.
+  /// A member of the newest sample that is a loose file. Precondition: is_safe_path(path).
   void add_file(std::string_view field, std::string_view path, uint64_t size);
   /// The newest sample ends here (archives: after its padding).
   void end_sample(uint64_t end);

@@ -173,10 +173,8 @@ Status read_tables(const Node& root, Manifest& manifest) {
   HR_TRY(manifest.shard_table, read_table(shards));
   HR_TRY(const Node places, tables.get("places"));
   HR_TRY(manifest.place_table, read_table(places));
-  if (tables.has("keys")) {
-    HR_TRY(const Node keys, tables.get("keys"));
-    HR_TRY(manifest.key_table, read_table(keys));
-  }
+  HR_TRY(const Node keys, tables.get("keys"));
+  HR_TRY(manifest.key_table, read_table(keys));
   HR_TRY(const Node index, tables.get("index"));
   HR_TRY(const auto files, index.items());
   for (const Node& file : files) {
@@ -247,8 +245,8 @@ Status check_totals(const Manifest& manifest, const std::string& path) {
   if (manifest.place_table.bytes < place_names_offset(manifest.shards))
     return bad("'tables.places.bytes' does not fit the number of shards", path);
   const TableFile& keys = manifest.key_table;
-  if (!keys.path.empty() && (keys.bytes < kKeyHeaderBytes || keys.bytes % kKeyBytes != 0 ||
-                             (keys.bytes - kKeyHeaderBytes) / kKeyBytes != manifest.samples))
+  if (keys.bytes < kKeyHeaderBytes || keys.bytes % kKeyBytes != 0 ||
+      (keys.bytes - kKeyHeaderBytes) / kKeyBytes != manifest.samples)
     return bad("'tables.keys.bytes' does not fit the number of samples", path);
   return check_fields(manifest, path);
 }
@@ -324,7 +322,7 @@ std::string encode_manifest(const Manifest& manifest) {
   Json& tables = root["tables"];
   tables["shards"] = table_to_json(manifest.shard_table);
   tables["places"] = table_to_json(manifest.place_table);
-  if (!manifest.key_table.path.empty()) tables["keys"] = table_to_json(manifest.key_table);
+  tables["keys"] = table_to_json(manifest.key_table);
   tables["index"] = Json::array();
   for (const TableFile& file : manifest.index_files) tables["index"].push_back(table_to_json(file));
   if (!manifest.recipe.empty()) {

@@ -56,7 +56,7 @@ struct Manifest {
   std::vector<std::string> classes;  ///< class name of label i; empty without labels
   TableFile shard_table;
   TableFile place_table;
-  TableFile key_table;  ///< optional: an empty path means no look-up by key
+  TableFile key_table;
   std::vector<TableFile> index_files;
   std::string tool;    ///< who wrote it, as "headrace 0.1.0"
   std::string recipe;  ///< JSON of the job's options, for people; may be empty

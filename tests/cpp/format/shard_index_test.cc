@@ -97,6 +97,19 @@ TEST(ShardIndex, OfLooseFilesKeepsTheirPaths) {
   EXPECT_EQ(decoded->members(1)[0].offset, 0U);
 }
 
+TEST(ShardIndex, WithAPathThatLeadsOutOfTheDataSetIsRefused) {
+  for (const char* path : {"../a", "/etc/passwd", "a/../../b"}) {
+    ShardIndexBuilder builder;
+    builder.add_sample("a", 0);
+    builder.add_file("jpg", path, 5);
+    builder.end_sample(0);
+    const auto decoded = decode(builder.encode());
+    ASSERT_FALSE(decoded.ok());
+    EXPECT_EQ(decoded.error().message,
+              "the shard index is damaged: the path of a file leads out of the data set");
+  }
+}
+
 TEST(ShardIndex, TakesFewBytesWhereSamplesAreAlike) {
   ShardIndexBuilder builder;
   for (uint64_t i = 0; i < 10000; ++i) {

@@ -61,7 +61,7 @@ TEST(Manifest, WithoutAnythingIsOne) {
   empty.classes.clear();
   empty.recipe.clear();
   empty.index_files.clear();
-  empty.key_table = {};
+  empty.key_table.bytes = kKeyHeaderBytes;
   empty.shard_table.bytes = shard_table_bytes(0);
   empty.container = Container::kFiles;
   empty.base = "s3://bucket/set";
@@ -69,7 +69,6 @@ TEST(Manifest, WithoutAnythingIsOne) {
   ASSERT_TRUE(decoded.ok()) << decoded.error().to_string();
   EXPECT_EQ(decoded->container, Container::kFiles);
   EXPECT_EQ(decoded->base, "s3://bucket/set");
-  EXPECT_EQ(decoded->key_table.path, "");
 }
 
 TEST(Manifest, KeepsNamesThatAreNotUtf8) {
@@ -197,6 +196,7 @@ const LieRow kLies[] = {
     {"NoTables", [](Json& j) { j.erase("tables"); }, "'tables' is missing"},
     {"TablesList", [](Json& j) { j["tables"] = Json::array(); }, "'tables' is not an object"},
     {"NoPlaces", [](Json& j) { j["tables"].erase("places"); }, "'tables.places' is missing"},
+    {"NoKeys", [](Json& j) { j["tables"].erase("keys"); }, "'tables.keys' is missing"},
     {"PlacesShort", [](Json& j) { j["tables"]["places"]["bytes"] = 100; },
      "'tables.places.bytes' does not fit the number of shards"},
     {"KeysShort", [](Json& j) { j["tables"]["keys"]["bytes"] = 31; },
