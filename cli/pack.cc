@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 
 #include "base/try.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/pack_choices.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -29,60 +29,16 @@ struct Options {
   bool explain = false;
 };
 
-template <typename T>
-Status choose(const std::string& option, const std::string& text,
-              const std::vector<std::pair<const char*, T>>& choices, T* into) {
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (text == name) {
-      *into = value;
-      return {};
-    }
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  return Error{.code = Code::kUsage,
-               .message = option + " is one of " + names + ", not '" + text + "'"};
-}
-
-std::vector<std::string> split_fields(const std::string& text) {
-  std::vector<std::string> fields;
-  std::string field;
-  for (const char c : text + ",") {
-    if (c != ',' && c != ';' && c != ' ') {
-      field += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-      continue;
-    }
-    if (field.starts_with('.')) field.erase(0, 1);
-    if (!field.empty()) fields.push_back(field);
-    field.clear();
-  }
-  return fields;
-}
-
 Result<PackOptions> parse(const Options& o, const Context& context) {
   PackOptions pack = o.pack;
   if (!o.label_from.empty())
     HR_CHECK(choose("--label-from", o.label_from,
                     {{"folder", LabelFrom::kFolder}, {"parent", LabelFrom::kParent}},
                     &pack.label_from));
-  HR_CHECK(choose("--on-duplicate", o.on_duplicate,
-                  {{"error", OnDuplicate::kError},
-                   {"first", OnDuplicate::kFirst},
-                   {"last", OnDuplicate::kLast},
-                   {"rename", OnDuplicate::kRename}},
-                  &pack.on_duplicate));
+  HR_CHECK(choose_duplicate(o.on_duplicate, &pack.on_duplicate));
+  HR_CHECK(choose_missing(o.on_missing, &pack.on_missing));
   HR_CHECK(choose("--on-error", o.on_error,
                   {{"error", OnBadSample::kError}, {"skip", OnBadSample::kSkip}}, &pack.on_error));
-  if (!o.on_missing.empty()) {
-    pack.on_missing = OnMissing::kError;
-    HR_CHECK(choose("--on-missing", o.on_missing,
-                    {{"error", OnMissing::kError},
-                     {"warn", OnMissing::kWarn},
-                     {"ignore", OnMissing::kIgnore},
-                     {"drop-sample", OnMissing::kDropSample},
-                     {"drop-field", OnMissing::kDropField}},
-                    &*pack.on_missing));
-  }
   pack.fields = split_fields(o.fields);
   if (!o.shard_size.empty()) {
     HR_TRY(pack.shard_bytes, parse_bytes(o.shard_size));

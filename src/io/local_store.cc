@@ -226,10 +226,18 @@ Result<std::unique_ptr<ByteSink>> LocalStore::create(const std::string& path) {
   HR_CHECK(check_path(path));
   const std::string target = full(path);
   const std::string folder = target.substr(0, target.rfind('/'));
-  HR_CHECK(prepare_folder(folder.empty() ? "/" : folder));
-  std::string temporary = folder + "/" + temporary_name();
-  File file = open_file(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
-  if (!file.is_open()) return system_error("create", target, errno);
+  File file;
+  std::string temporary;
+  for (int attempt = 0; attempt < 3 && !file.is_open(); ++attempt) {
+    HR_CHECK(prepare_folder(folder.empty() ? "/" : folder));
+    temporary = folder + "/" + temporary_name();
+    file = open_file(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file.is_open()) break;
+    if (errno != ENOENT) return system_error("create", target, errno);
+    const std::lock_guard lock(mutex_);  // remove() took the folder away with its last object
+    prepared_.erase(folder);
+  }
+  if (!file.is_open()) return system_error("create", target, ENOENT);
   ::flock(file.get(), LOCK_EX | LOCK_NB);
   return std::unique_ptr<ByteSink>(
       std::make_unique<Sink>(this, target, std::move(temporary), std::move(file)));
@@ -237,8 +245,17 @@ Result<std::unique_ptr<ByteSink>> LocalStore::create(const std::string& path) {
 
 Status LocalStore::remove(const std::string& path) {
   HR_CHECK(check_path(path));
-  if (::unlink(full(path).c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
-  return system_error("remove", full(path), errno);
+  const std::string target = full(path);
+  if (::unlink(target.c_str()) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    return system_error("remove", target, errno);
+  }
+  // A store has objects, not folders: one that is empty now goes too.
+  fs::path folder = fs::path(target).parent_path();
+  const fs::path root(full(""));
+  while (folder.native().size() >= root.native().size() && ::rmdir(folder.c_str()) == 0)
+    folder = folder.parent_path();
+  return {};
 }
 
 void LocalStore::remember(const std::string& folder) {

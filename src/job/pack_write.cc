@@ -63,7 +63,7 @@ class ShardWriter {
     for (const PlacedMember& placed : segment.placed) add_member(placed);
     for (SkippedSample& sample : segment.skipped)
       if (record_.skipped.size() < kSkippedListed) record_.skipped.push_back(std::move(sample));
-    return append({segment.buffer.get(), segment.used});
+    return append({segment.buffer.bytes.get(), segment.used});
   }
 
   // Before the segment's bytes are counted into record_.bytes.
@@ -127,28 +127,32 @@ class ShardWriter {
   ShardRecord record_;
 };
 
+// Bounds the segments under way, and keeps their buffers.
 class Pool {
  public:
-  explicit Pool(size_t buffers) : left_(buffers) {}
+  explicit Pool(size_t segments) : left_(segments) {}
 
-  /// Waits for a buffer; nullptr once the pool is closed.
-  std::unique_ptr<std::byte[]> take() {
+  /// Waits for a buffer; an empty one once the pool is closed.
+  SegmentBuffer take() {
     std::unique_lock lock(mutex_);
-    given_back_.wait(lock, [this] { return closed_ || left_ > 0 || !free_.empty(); });
-    if (closed_) return nullptr;
-    if (!free_.empty()) {
-      auto buffer = std::move(free_.back());
-      free_.pop_back();
-      return buffer;
-    }
+    given_back_.wait(lock, [this] { return closed_ || left_ > 0; });
+    if (closed_) return {};
     --left_;
-    return std::make_unique_for_overwrite<std::byte[]>(Segment::kCapacity);
+    SegmentBuffer buffer;
+    if (!free_.empty()) {
+      buffer = std::move(free_.back());
+      free_.pop_back();
+    }
+    buffer.reserve(Segment::kBytes);
+    return buffer;
   }
 
-  void give(std::unique_ptr<std::byte[]> buffer) {
+  void give(SegmentBuffer buffer) {
     {
       const std::lock_guard lock(mutex_);
-      free_.push_back(std::move(buffer));
+      ++left_;
+      if (buffer.capacity <= Segment::kPiece + Segment::kHeaderRoom)
+        free_.push_back(std::move(buffer));
     }
     given_back_.notify_one();
   }
@@ -165,7 +169,7 @@ class Pool {
  private:
   std::mutex mutex_;
   std::condition_variable given_back_;
-  std::vector<std::unique_ptr<std::byte[]>> free_;
+  std::vector<SegmentBuffer> free_;
   size_t left_;
   bool closed_ = false;
 };
@@ -180,7 +184,7 @@ class Run {
         publication_(publication),
         progress_(progress),
         cutter_(plan, done),
-        pool_(std::max<size_t>(threads + 1, options.memory_bytes / Segment::kCapacity)) {}
+        pool_(std::max<size_t>(threads + 1, options.memory_bytes / Segment::kWhole)) {}
 
   void work() {
     SegmentReader reader(plan_, skip_);

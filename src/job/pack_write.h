@@ -1,4 +1,4 @@
-// Writes the shards of a pack plan: segments of about 2 MiB are read in parallel and written in
+// Writes the shards of a pack plan: segments of about 256 KiB are read in parallel and written in
 // order, several shards at a time if they are small, one shard by all threads if it is large.
 //
 //   shard 0  |seg 0|seg 1|seg 2|      a thread takes the next segment, fills its buffer (headers,

@@ -47,6 +47,7 @@ class Publication {
   static Result<Publication> look(Store& store, const PublishOptions& options);
 
   State state() const { return state_; }
+  const std::string& plan() const { return options_.plan; }
   /// What goes in front of every shard's name: "" or "v-<digest>/".
   const std::string& shard_folder() const { return folder_; }
   /// Tasks that have a record.

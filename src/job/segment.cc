@@ -32,19 +32,12 @@ bool SegmentCutter::next(Segment& segment) {
   segment.shard = shard_;
   segment.number = number_++;
   segment.from = at_;
-  uint64_t room = Segment::kBytes;
-  while (at_.position < end) {
-    const bool whole = at_.member == 0 && at_.offset == 0;
-    const uint64_t bytes = plan_.sample_bytes(plan_.sample_at(at_.position));
-    if (whole && bytes <= room) {
-      room -= bytes;
-      ++at_.position;
-      continue;
-    }
-    if (whole && room < Segment::kBytes) break;  // goes whole into the next one, or begins it
-    advance_member(room);
-    if (room == 0) break;
-  }
+  segment.capacity = 0;
+  const SampleEntry& first = plan_.sample_at(at_.position);
+  if (at_.member > 0 || at_.offset > 0 || plan_.sample_bytes(first) > Segment::kWhole)
+    cut_piece(segment);
+  else
+    cut_samples(segment, end);
   segment.to = at_;
   segment.last = at_.position == end;
   if (segment.last) {
@@ -54,24 +47,40 @@ bool SegmentCutter::next(Segment& segment) {
   return true;
 }
 
-// One step in a sample that is larger than a segment: a member, or as much of it as has room.
-void SegmentCutter::advance_member(uint64_t& room) {
+// Whole samples: one, and more while they fit.
+void SegmentCutter::cut_samples(Segment& segment, uint64_t end) {
+  while (at_.position < end) {
+    const uint64_t bytes = plan_.sample_bytes(plan_.sample_at(at_.position));
+    if (segment.capacity > 0 && segment.capacity + bytes > Segment::kBytes) return;
+    segment.capacity += bytes;
+    ++at_.position;
+  }
+}
+
+// Members of one sample, or parts of them, up to the sample's end.
+void SegmentCutter::cut_piece(Segment& segment) {
   const SampleEntry& sample = plan_.sample_at(at_.position);
-  const uint64_t size = plan_.member_bytes(sample, plan_.member(sample, at_.member));
-  const uint64_t take = std::min(size - at_.offset, room);
-  // Headers and padding do not count here: the capacity has room for those of a full segment. A
-  // segment of many small members in one huge sample counts a block for each.
-  at_.offset += take;
-  room -= take;
-  if (at_.offset < size) return;
-  room -= std::min<uint64_t>(room, size_t{8} << 10);
-  at_.offset = 0;
-  if (++at_.member < sample.members) return;
-  at_.member = 0;
-  ++at_.position;
+  while (segment.capacity < Segment::kPiece) {
+    const uint64_t size = plan_.member_bytes(sample, plan_.member(sample, at_.member));
+    const uint64_t take = std::min<uint64_t>(size - at_.offset, Segment::kPiece - segment.capacity);
+    at_.offset += take;
+    segment.capacity += take + Segment::kHeaderRoom;
+    if (at_.offset < size) return;
+    at_.offset = 0;
+    if (++at_.member < sample.members) continue;
+    at_ = {at_.position + 1, 0, 0};
+    return;
+  }
+}
+
+void SegmentBuffer::reserve(size_t wanted) {
+  if (wanted <= capacity) return;
+  bytes = std::make_unique_for_overwrite<std::byte[]>(wanted);
+  capacity = wanted;
 }
 
 Status SegmentReader::fill(Segment& segment) {
+  segment.buffer.reserve(segment.capacity);
   PackCursor at = segment.from;
   while (at != segment.to) {
     const size_t used = segment.used;
@@ -112,13 +121,13 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
     plan_.member_name(sample, member, name_);
     append_tar_header(header_, name_, size);
     const size_t begin = segment.used;
-    std::memcpy(segment.buffer.get() + begin, header_.data(), header_.size());
+    std::memcpy(segment.buffer.bytes.get() + begin, header_.data(), header_.size());
     segment.used += header_.size();
     segment.placed.push_back({at.position, at.member, begin, segment.used});
   }
   const bool ends_here = segment.to.position != at.position || segment.to.member != at.member;
   const uint64_t end = ends_here ? size : segment.to.offset;
-  const MutableBytes into(segment.buffer.get() + segment.used, end - at.offset);
+  const MutableBytes into(segment.buffer.bytes.get() + segment.used, end - at.offset);
   if (member.file == SampleMember::kLabel) {
     const std::string label = std::to_string(sample.label);
     std::memcpy(into.data(), label.data(), label.size());
@@ -128,7 +137,7 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
   segment.used += into.size();
   at.offset = end;
   if (!ends_here) return {};
-  std::memset(segment.buffer.get() + segment.used, 0, tar_padding(size));
+  std::memset(segment.buffer.bytes.get() + segment.used, 0, tar_padding(size));
   segment.used += tar_padding(size);
   at.offset = 0;
   ++at.member;

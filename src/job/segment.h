@@ -30,18 +30,34 @@ struct PlacedMember {
   uint64_t data = 0;
 };
 
+/// Memory for one segment.
+struct SegmentBuffer {
+  std::unique_ptr<std::byte[]> bytes;
+  size_t capacity = 0;
+
+  explicit operator bool() const { return bytes != nullptr; }
+  /// Drops the contents when it has to grow.
+  void reserve(size_t wanted);
+};
+
 struct Segment {
-  static constexpr size_t kBytes = size_t{2} << 20;
-  /// A segment may be larger by one member's headers: a pax name has at most 4 KiB.
-  static constexpr size_t kCapacity = kBytes + (size_t{64} << 10);
+  /// What a segment holds if samples are small: enough to write at once, and still in the
+  /// processor's cache when it is hashed and written.
+  static constexpr size_t kBytes = size_t{256} << 10;
+  /// A sample up to here is one segment; a larger one comes in pieces of kPiece.
+  static constexpr size_t kWhole = size_t{4} << 20;
+  static constexpr size_t kPiece = size_t{1} << 20;
+  /// For the headers of one member: a pax name has at most 4 KiB.
+  static constexpr size_t kHeaderRoom = size_t{8} << 10;
 
   uint64_t shard = 0;
   uint64_t number = 0;  ///< in the shard
   bool last = false;    ///< of the shard
   PackCursor from;
   PackCursor to;
+  size_t capacity = 0;  ///< bytes that its buffer needs
 
-  std::unique_ptr<std::byte[]> buffer;
+  SegmentBuffer buffer;
   size_t used = 0;
   std::vector<PlacedMember> placed;
   std::vector<SkippedSample> skipped;
@@ -57,7 +73,8 @@ class SegmentCutter {
 
  private:
   void next_shard();
-  void advance_member(uint64_t& room);
+  void cut_samples(Segment& segment, uint64_t end);
+  void cut_piece(Segment& segment);
 
   const PackPlan& plan_;
   const std::vector<bool>& done_;

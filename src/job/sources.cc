@@ -12,9 +12,12 @@
 #include "io/local_store.h"
 #include "io/system_error.h"
 #include "io/urls.h"
+#include "plan/manifest.h"
 
 namespace headrace {
 namespace {
+
+constexpr std::string_view kTablePrefix = "_headrace/";
 
 class Finder {
  public:
@@ -54,7 +57,10 @@ class Finder {
 
  private:
   Status add_folder(const std::string& folder) {
-    HR_TRY(const FileList files, walk(folder, walk_, &found_.notes));
+    HR_TRY(FileList files, walk(folder, walk_, &found_.notes));
+    files.filter([&files](size_t i) {  // a manifest in place is no part of the data
+      return files.path(i) != kManifestName && !files.path(i).starts_with(kTablePrefix);
+    });
     HR_TRY(const uint32_t root, open_root(folder.ends_with('/') ? folder : folder + "/", folder));
     found_.files.append(files, root);
     return {};
