@@ -17,6 +17,7 @@ Every sample comes exactly once an epoch, in an order that is a pure function of
 number of ranks, resumable after any batch (`loader.state_dict()`).
 """
 
+from .audit import AuditReport, audit_report
 from .batch import Batch, Ragged
 from .dataset import Dataset, Mix, Sample, View, mix, open
 from .errors import (
@@ -33,6 +34,7 @@ from .errors import (
     StoppedError,
     UsageError,
 )
+from .jobs import pack
 from .loader import Loader, Stats
 from .pipeline import Pipeline
 from .recipes import Field, Image, bytes, float, image, integer, json, npy, text
@@ -40,6 +42,7 @@ from .recipes import Field, Image, bytes, float, image, integer, json, npy, text
 __version__ = "0.1.0"
 
 __all__ = [
+    "AuditReport",
     "Batch",
     "ChangedError",
     "DataError",
@@ -63,6 +66,7 @@ __all__ = [
     "StoppedError",
     "UsageError",
     "View",
+    "audit_report",
     "bytes",
     "float",
     "image",
@@ -71,5 +75,6 @@ __all__ = [
     "mix",
     "npy",
     "open",
+    "pack",
     "text",
 ]

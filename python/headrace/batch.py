@@ -161,7 +161,7 @@ class Ragged:
         return self._column.row_shapes
 
     def __len__(self) -> int:
-        return len(self._column.offsets) - 1
+        return self._column.rows
 
     def view(self, i: int) -> Any:
         """Row i as an array over the batch's memory; not a copy."""

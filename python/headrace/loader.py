@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from .batch import Batch
 from .distributed import Place, check_agreement
-from .errors import StateError, StoppedError, UsageError
+from .errors import DataError, StateError, StoppedError, UsageError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -177,7 +177,7 @@ class Loader:
         text = dumps(state)
         try:
             self._native.load_state(text, total or 0)
-        except UsageError as error:
+        except (UsageError, DataError) as error:
             raise StateError(error.message, hint=error.hint or "") from None
         self._iteration += 1
         self._restored = (text, total or 0)

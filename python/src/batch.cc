@@ -16,7 +16,7 @@
 namespace headrace::python {
 namespace {
 
-using Array = nb::ndarray<>;
+using Array = nb::ndarray<nb::array_api>;  // speaks DLPack
 using NumpyArray = nb::ndarray<nb::numpy>;
 using Numbers = nb::ndarray<nb::numpy, const int64_t>;
 
@@ -75,12 +75,12 @@ ArrayType elements(const PyColumn& self) {
 }
 
 /// A vector of the batch as a read-only int64 array, read where it is.
-Numbers numbers(const PyColumn& self, const std::vector<int64_t>& values,
-                const std::vector<size_t>& shape) {
-  return Numbers(values.data(), shape.size(), shape.data(), keeping(self.batch));
+nb::object numbers(const PyColumn& self, const std::vector<int64_t>& values,
+                   const std::vector<size_t>& shape) {
+  return nb::cast(Numbers(values.data(), shape.size(), shape.data(), keeping(self.batch)));
 }
 
-Numbers offsets(const PyColumn& self) {
+nb::object offsets(const PyColumn& self) {
   const std::vector<int64_t>& values = self.column->offsets;
   return numbers(self, values, {values.size()});
 }
@@ -89,12 +89,10 @@ nb::object row_shapes(const PyColumn& self) {
   const std::vector<int64_t>& values = self.column->row_shapes;
   if (values.empty()) return nb::none();
   const auto ndim = static_cast<size_t>(self.column->row_ndim);
-  return nb::cast(numbers(self, values, {values.size() / ndim, ndim}));
+  return numbers(self, values, {values.size() / ndim, ndim});
 }
 
-size_t row_count(const PyColumn& self) {
-  return self.column->offsets.empty() ? 0 : self.column->offsets.size() - 1;
-}
+size_t row_count(const PyColumn& self) { return self.batch->rows.size(); }
 
 /// The bytes of row i of a ragged column.
 ByteView row_bytes(const PyColumn& self, size_t i) {
@@ -189,7 +187,7 @@ void bind_batch(nb::module_& module) {
                      return reinterpret_cast<uintptr_t>(self.column->data.data());
                    })
       .def("numpy", &elements<NumpyArray>)
-      .def("dlpack", &elements<Array>)
+      .def_prop_ro("rows", &row_count)
       .def_prop_ro("offsets", &offsets)
       .def_prop_ro("row_shapes", &row_shapes)
       .def("bytes_of", [](const PyColumn& self, size_t i) { return to_bytes(row_bytes(self, i)); })

@@ -54,5 +54,7 @@ void bind_dataset(nb::module_& module);
 void bind_samples(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_audit(nb::module_& module);
+void bind_job(nb::module_& module);
 
 }  // namespace headrace::python

@@ -164,7 +164,7 @@ void bind_loader(nb::module_& module) {
       .def("state",
            [](PyLoader& self) { return self.with([](Loader& loader) { return loader.state(); }); })
       .def("state_at", [](PyLoader& self, uint64_t epoch,
-                          uint64_t step) { return self.loader().state_at(epoch, step); })
+                          uint64_t step) { return unwrap(self.loader().state_at(epoch, step)); })
       .def("load_state",
            [](PyLoader& self, const std::string& json, uint64_t total) {
              unwrap(self.with([&](Loader& loader) { return loader.load_state(json, total); }));

@@ -11,4 +11,6 @@ NB_MODULE(_native, module) {
   bind_samples(module);
   bind_batch(module);
   bind_loader(module);
+  bind_audit(module);
+  bind_job(module);
 }

@@ -84,7 +84,6 @@ def test_a_slot_goes_back_when_the_last_array_is_gone(shards):
             array = batch["n"]
             dead = weakref.ref(array)
             del array, batch
-            gc.collect()
             assert dead() is None
     assert loader.stats()["slots_grown"] == 0
 

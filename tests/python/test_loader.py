@@ -282,3 +282,28 @@ def test_one_sample_fills_a_padded_batch(shards):
 def test_positions_number_the_rows_of_an_epoch(pipeline):
     positions = np.concatenate([b.positions[b.mask] for b in pipeline.loader()])
     assert sorted(positions.tolist()) == list(range(103))
+
+
+def test_the_audit_proves_what_came(shards, tmp_path):
+    ds = hr.open(shards(103, 4))
+    pipeline = ds.shuffle(seed=5, lanes=2).decode(n=hr.integer()).batch(total=12)
+    states = []
+    for rank in range(2):
+        loader = pipeline.loader(rank=rank, world=2, audit=tmp_path / "audit")
+        for batch in loader:
+            if batch.step == 4:
+                states.append(loader.state_dict())
+                break
+    begun = hr.audit_report(tmp_path / "audit", ds)
+    assert begun.passed
+    assert begun.epochs[0]["missing"] == 103 - 5 * 12
+    resumed = pipeline.loader(rank=0, world=1, audit=tmp_path / "audit")
+    resumed.load_state_dict(states[0])
+    list(resumed)
+    report = hr.audit_report([tmp_path / "audit"], ds)
+    assert report.passed
+    assert report.epochs[0]["delivered"] == 103
+    assert report.epochs[0]["missing"] == report.epochs[0]["duplicates"] == 0
+    assert str(report)
+    with pytest.raises(hr.NotFoundError):
+        hr.audit_report(tmp_path / "nowhere", ds)
