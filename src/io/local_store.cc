@@ -83,8 +83,9 @@ void sweep(const std::string& folder) {
   }
 }
 
-Status sync_file(const std::string& path, int flags) {
-  const File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY | flags);
+Status sync_folder(const std::string& path) {
+  const File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!file.is_open() && errno == ENOENT) return {};  // removed with its last object
   if (!file.is_open() || ::fsync(file.get()) != 0) return system_error("sync", path, errno);
   return {};
 }
@@ -271,7 +272,7 @@ Status LocalStore::sync() {
     folders.swap(unsynced_);
   }
   if (durability_ != Durability::kDurable) return {};
-  for (const std::string& folder : folders) HR_CHECK(sync_file(folder, O_DIRECTORY));
+  for (const std::string& folder : folders) HR_CHECK(sync_folder(folder));
   return {};
 }
 
