@@ -9,8 +9,9 @@ extern const Verb kPack;
 extern const Verb kLs;
 extern const Verb kCat;
 extern const Verb kInfo;
+extern const Verb kIndex;
 extern const Verb kVerify;
 
-inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kVerify};
+inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kIndex, &kVerify};
 
 }  // namespace headrace::cli

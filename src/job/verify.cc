@@ -4,6 +4,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -45,6 +47,16 @@ Status parallel(unsigned threads, uint64_t count, const std::function<Status(uin
   return result;
 }
 
+/// The rule by which the manifest's job named samples; WebDataset's if it does not say.
+KeyRule recorded_rule(const Manifest& manifest) {
+  using nlohmann::json;
+  const json recipe = json::parse(manifest.recipe, nullptr, false);
+  const json key = recipe.is_object() ? recipe.value("/options/key"_json_pointer, json()) : json();
+  if (!key.is_string()) return {};
+  auto rule = KeyRule::parse(key.get<std::string>());
+  return rule.ok() ? std::move(*rule) : KeyRule();
+}
+
 /// Verify of a data set that has a manifest.
 class ManifestCheck {
  public:
@@ -57,6 +69,7 @@ class ManifestCheck {
     if (catalog_ == nullptr) return {};
     report.shards = catalog_->manifest().shards;
     report.samples = catalog_->manifest().samples;
+    rule_ = recorded_rule(catalog_->manifest());
     progress_.total_items = report.shards;
     if (!options_.quick) progress_.total_bytes = catalog_->manifest().bytes;
     seen_.resize(report.shards);
@@ -73,7 +86,7 @@ class ManifestCheck {
  private:
   Status check_shard(uint32_t number) {
     if (progress_.stopped()) return Progress::interrupted();
-    KnownShard shard{.number = number, .bytes = catalog_->table().bytes[number]};
+    KnownShard shard{.number = number, .bytes = catalog_->table().bytes[number], .rule = rule_};
     auto name = catalog_->shard_name(number);
     auto checksum = catalog_->shard_checksum(number);
     if (!name.ok() || !checksum.ok()) {
@@ -103,9 +116,14 @@ class ManifestCheck {
 
   void add_index_finding(uint32_t number, Error error) {
     whole_index_ = false;
-    const FindingKind kind =
-        error.code == Code::kNotFound ? FindingKind::kMissing : FindingKind::kIndex;
-    findings_.add(Findings::kFirstShard + number, {Severity::kError, kind, std::move(error)});
+    // A table that is not there, or has another size, was found before, and counts once.
+    if (error.code == Code::kNotFound) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!index_errors_.insert(error.to_string()).second) return;
+    }
+    findings_.add(Findings::kFirstShard + number,
+                  {Severity::kError, FindingKind::kIndex, std::move(error)});
   }
 
   /// Totals over the index sections, to hold against manifest and key table.
@@ -234,6 +252,7 @@ class ManifestCheck {
   Findings& findings_;
   Progress& progress_;
   std::unique_ptr<Catalog> catalog_;
+  KeyRule rule_;
   // By shard; each is touched by the thread that checks it.
   std::vector<std::optional<uint64_t>> seen_;
   std::vector<uint64_t> expected_;
@@ -242,6 +261,7 @@ class ManifestCheck {
   std::mutex mutex_;  // guards what follows
   uint64_t mix_ = 0;
   std::map<std::string, FieldSummary> totals_;
+  std::unordered_set<std::string> index_errors_;
   std::atomic<bool> whole_index_{true};
 };
 

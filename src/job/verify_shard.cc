@@ -189,24 +189,19 @@ class Comparison {
   }
 
   void extra(const TarMember& member) {
-    KeyField split;
-    const auto taken = KeyRule().split(member.name, split);
+    const auto taken = shard_.rule.split(member.name, split_);
     if (!taken.ok() || !*taken) return;
     report_.warn(FindingKind::kIndex,
                  "a member that the index does not have: '" + member.name + "'",
                  member.header_offset);
   }
 
-  bool same_name(const std::string& name) const {
-    // Other key rules than WebDataset's leave at least the field at the end of the name.
-    KeyField split;
-    const auto taken = KeyRule().split(name, split);
-    if (taken.ok() && *taken && split.key == cursor_.key()) return true;
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return lower.ends_with(shard_.index->fields()[cursor_.member().field]);
+  /// Packed members are named after key and field; others gave them by the rule.
+  bool same_name(const std::string& name) {
+    if (name == cursor_.name()) return true;
+    const auto taken = shard_.rule.split(name, split_);
+    return taken.ok() && *taken && split_.key == cursor_.key() &&
+           split_.field == shard_.index->fields()[cursor_.member().field];
   }
 
   std::string name_behind(uint64_t offset) const {
@@ -219,6 +214,7 @@ class Comparison {
   const uint64_t size_;
   Reporter& report_;
   Cursor cursor_;
+  KeyField split_;
   uint64_t blind_until_ = 0;
   uint64_t lost_ = 0;
   std::string lost_name_;
@@ -269,7 +265,7 @@ Result<std::optional<uint64_t>> check_archive(const KnownShard& shard, Findings&
     return std::optional<uint64_t>();
   }
   comparison.finish();
-  if (scan->end) report_end(*scan->end, shard.bytes, report);
+  if (scan->end && size >= shard.bytes) report_end(*scan->end, shard.bytes, report);
   if (scan->end && scan->end->ending == TarEnding::kNoBlock && size == shard.bytes)
     report.warn(FindingKind::kEnd, "no end-of-archive blocks", scan->end->members_end);
   if (shard.xxh3 != 0 && scan->xxh3 != shard.xxh3 && size == shard.bytes)

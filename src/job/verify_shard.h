@@ -21,6 +21,7 @@ struct KnownShard {
   std::string name = {};  ///< full path or URL
   uint64_t bytes = 0;
   uint64_t xxh3 = 0;                             ///< 0: unknown
+  KeyRule rule = {};                             ///< that gave members their key and field
   std::shared_ptr<const ShardIndex> index = {};  ///< nullptr: damaged
 };
 
