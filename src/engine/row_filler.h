@@ -35,7 +35,7 @@ struct PendingRow {
 
 /// Where a row goes: a place in the slot, or, for rows of unknown size, a PendingRow.
 struct RowTarget {
-  MutableBytes bytes;
+  MutableBytes bytes = {};
   PendingRow* pending = nullptr;
 };
 
