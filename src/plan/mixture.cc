@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint32_t kStep = 40503;
+constexpr uint32_t kStep = 46073;
 static_assert(kStep % 2 == 1);
 
 /// The inverse of kStep modulo the period, by Newton's iteration on 2-adic numbers.

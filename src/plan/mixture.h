@@ -3,12 +3,17 @@
 // Weights become whole counts that sum to P = 65536. The values 0 … P-1 on a circle are dealt to
 // the sets in arcs of their counts; lane l at run offset j looks at the value
 //
-//   (j g + floor(l P / L)) mod P          g = 40503, odd, nearest to P over the golden ratio
+//   (j g + floor(l P / L)) mod P          g = 46073
 //
-//   values   | set 0       | set 1 |s2|   along a lane: steps of the golden ratio, which visit
-//   lanes      ^   ^   ^   ^   ^   ^      every arc at its rate from the first samples on; across
-//              0   1   2   3   4   5      lanes at one offset: evenly spaced, so any arc gets its
-//                                         share of the lanes, rounded up or down
+//   values   | set 0       | set 1 |s2|   along a lane: steps of g, which visit every arc at its
+//   lanes      ^   ^   ^   ^   ^   ^      rate from the first samples on; across the lanes at one
+//              0   1   2   3   4   5      offset: evenly spaced, so any arc gets its share of the
+//                                         lanes, rounded up or down
+//
+// g / P has the continued fraction with the smallest quotients (all 1 or 2) of any odd g, as the
+// golden ratio has among the reals: no multiple of it comes near a whole number early, so that the
+// values of any stretch of a lane lie evenly (Niederreiter, "Random Number Generation and
+// Quasi-Monte Carlo Methods", 1992, chapter 3).
 //
 // As g is odd, moving the value by a lane's share is moving along the pattern, so one table serves
 // all lanes. Offsets here count from the start of the run ("run offset"), over all epochs.
