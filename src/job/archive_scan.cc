@@ -1,16 +1,21 @@
 #include "job/archive_scan.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "format/tar_fields.h"
 
 namespace headrace {
 namespace {
 
 // Small enough that the hash finds the bytes in the second-level cache, large enough to read fast.
 constexpr uint64_t kPieceBytes = 256 << 10;
+constexpr std::array<std::byte, kTarBlock> kZeros{};  // padding is shorter than a block
 
 /// Feeds a TarParser from pieces that come in order.
 class Scanner {
@@ -101,13 +106,12 @@ class Scanner {
   }
 
   void check_padding(ByteView piece, uint64_t until) {
-    const ByteView zeros = piece.subspan(padding_ - at_, until - padding_);
-    const auto bad =
-        std::find_if(zeros.begin(), zeros.end(), [](std::byte b) { return b != std::byte{0}; });
-    const uint64_t offset = padding_ + static_cast<uint64_t>(bad - zeros.begin());
-    padding_ = until;
-    if (bad == zeros.end()) return;
+    const ByteView padding = piece.subspan(padding_ - at_, until - padding_);
+    const uint64_t begin = std::exchange(padding_, until);
+    if (std::memcmp(padding.data(), kZeros.data(), padding.size()) == 0) return;
     padding_ = padding_end_;
+    const auto bad = std::ranges::find_if(padding, [](std::byte b) { return b != std::byte{0}; });
+    const uint64_t offset = begin + static_cast<uint64_t>(bad - padding.begin());
     callbacks_.on_problem(ScanProblem::kPadding,
                           {.code = Code::kCorrupt,
                            .message = "the padding behind the data is not zero",
