@@ -61,10 +61,14 @@ Status add_skipped(const Publication& publication, PackReport& report) {
 Result<PackReport> pack(const PackOptions& options, Progress& progress) {
   HR_TRY(const auto store,
          open_store(options.out, options.fsync ? Durability::kDurable : Durability::kFast));
+  return pack_to(*store, options, progress);
+}
+
+Result<PackReport> pack_to(Store& store, const PackOptions& options, Progress& progress) {
   HR_TRY(const PackPlan plan, PackPlan::make(options));
   if (progress.stopped()) return Progress::interrupted();
   HR_TRY(Publication publication,
-         Publication::look(*store, {.plan = plan.digest(), .replace = options.replace}));
+         Publication::look(store, {.plan = plan.digest(), .replace = options.replace}));
   PackReport report = describe(plan, publication.shard_folder());
   if (publication.state() == Publication::State::kComplete) {
     report.complete_before = true;
@@ -73,7 +77,7 @@ Result<PackReport> pack(const PackOptions& options, Progress& progress) {
   }
   if (options.dry_run) return report;
 
-  HR_TRY(const std::vector<bool> done, find_done(plan, *store, publication));
+  HR_TRY(const std::vector<bool> done, find_done(plan, store, publication));
   for (size_t shard = 0; shard < done.size(); ++shard) {
     progress.total_bytes += report.shards[shard].bytes;
     progress.total_items += report.shards[shard].samples;
@@ -83,7 +87,7 @@ Result<PackReport> pack(const PackOptions& options, Progress& progress) {
     progress.items += report.shards[shard].samples;
   }
   HR_CHECK(publication.begin());
-  HR_CHECK(write_shards(plan, options, *store, publication, done, progress));
+  HR_CHECK(write_shards(plan, options, store, publication, done, progress));
   HR_CHECK(add_skipped(publication, report));
 
   Manifest facts;
