@@ -149,9 +149,10 @@ class Loader:
         return self._native.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch, from its start."""
+        """The next iteration is this epoch: from its start, or where `load_state_dict` put it."""
+        if epoch != self.epoch:
+            self._restored = None
         self._iteration += 1
-        self._restored = None
         self._native.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:

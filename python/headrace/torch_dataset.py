@@ -39,6 +39,8 @@ class TorchDataset(IterableDataset[dict[str, Any]]):  # type: ignore[misc, unuse
         # in shared memory; -1: the epoch of the loader.
         self._next_epoch = torch.full((_MAX_WORKERS,), -1, dtype=torch.int64).share_memory_()
         self._share: Loader | None = None
+        self._base: dict[str, Any] | None = None
+        self._taken = 0
         self._goes_on = False
 
     def __len__(self) -> int:
@@ -47,24 +49,35 @@ class TorchDataset(IterableDataset[dict[str, Any]]):  # type: ignore[misc, unuse
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         info = get_worker_info()
+        loader = self._current()
         if info is not None:
-            self._begin_pass(info.id)
-        # A generator would not have run before the first batch is asked for, and a state is asked
-        # for before that.
-        return map(_plain, iter(self._current()))
+            self._begin_pass(info.id, loader)
+        # The iteration begins now and not with the first batch: its state is asked for before.
+        batches = iter(loader)
+        if info is not None:
+            self._base = loader.state_dict()
+        return self._dicts(batches)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is this epoch, from its start."""
+        """The next pass is this epoch."""
         self._next_epoch.fill_(epoch)
         self._current().set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the last batch of this process; `StatefulDataLoader` asks for it."""
-        return self._current().state_dict()
+        """The state after the last batch of this process; `StatefulDataLoader` asks for it.
+
+        All workers of a pass began with the same state, "run"; a worker has "taken" so many steps
+        of its share since then.
+        """
+        run = self._current().state_dict() if self._base is None else self._base
+        return {"run": run, "taken": self._taken}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from there."""
-        self._current().load_state_dict(state)
+        """Goes on from there, with as many workers as there were."""
+        loader = self._current()
+        loader.load_state_dict(state["run"])
+        loader._native.skip(state["taken"])
+        self._taken = state["taken"]
         self._goes_on = True
 
     def _current(self) -> Loader:
@@ -78,13 +91,22 @@ class TorchDataset(IterableDataset[dict[str, Any]]):  # type: ignore[misc, unuse
             self._share = self._loader._share(info.id, info.num_workers)
         return self._share
 
-    def _begin_pass(self, worker: int) -> None:
-        share = self._current()
-        epoch = int(self._next_epoch[worker])
-        if epoch >= 0 and not self._goes_on:
-            share.set_epoch(epoch)
+    def _begin_pass(self, worker: int, share: Loader) -> None:
+        if not self._goes_on:
+            self._taken = 0
+            epoch = int(self._next_epoch[worker])
+            if epoch >= 0:
+                share.set_epoch(epoch)
         self._goes_on = False
         self._next_epoch[worker] = share.epoch + 1
+
+    def _dicts(self, batches: Iterator[Batch]) -> Iterator[dict[str, Any]]:
+        for batch in batches:
+            if self._base is not None:
+                self._taken += 1
+            yield _plain(batch)
+        self._base = None
+        self._taken = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_share": None}

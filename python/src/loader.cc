@@ -169,6 +169,10 @@ void bind_loader(nb::module_& module) {
            [](PyLoader& self, const std::string& json, uint64_t total) {
              unwrap(self.with([&](Loader& loader) { return loader.load_state(json, total); }));
            })
+      .def("skip",
+           [](PyLoader& self, uint64_t steps) {
+             unwrap(self.with([=](Loader& loader) { return loader.skip(steps); }));
+           })
       .def("stats", &stats)
       .def("stop", &PyLoader::stop);
 }
