@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import subprocess
 import sys
+import tarfile
 import textwrap
 
 import headrace as hr
@@ -126,12 +128,16 @@ def test_a_stateful_data_loader_resumes_exactly(pipeline, workers):
 
     reference = pipeline.loader()
     first, second = numbers(reference), numbers(reference)
-    for stop in (1, 7, len(first) - 1):
-        data = make()
-        iterator = iter(data)
-        before = numbers(next(iterator) for _ in range(stop))
-        state = copy.deepcopy(data.state_dict())
-        del iterator, data
+    for stops in ([1], [7, 4], [len(first) - 1]):
+        before, state = [], None
+        for stop in stops:
+            data = make()
+            if state is not None:
+                data.load_state_dict(state)
+            iterator = iter(data)
+            before += numbers(next(iterator) for _ in range(stop))
+            state = copy.deepcopy(data.state_dict())
+            del iterator, data
         again = make()
         again.load_state_dict(state)
         assert before + numbers(again) == first
@@ -144,74 +150,78 @@ def test_tensors_are_asked_for(pipeline):
 
 
 WORLD = textwrap.dedent("""
-    import json, os, sys
+    import json, sys
     import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
     import headrace as hr
 
-    rank, world, folder, case = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
-    dist.init_process_group(
-        "gloo", rank=rank, world_size=world, init_method="file://" + sys.argv[5])
-    options = {}
-    seed = 1
-    if case == "disagree" and rank == 2:
-        seed = 2
-    if case == "group":       # tensor parallelism of 2: ranks 0, 2 and 1, 3 share the data
-        groups = [dist.new_group([0, 2]), dist.new_group([1, 3])]
-        options["group"] = groups[rank % 2]
-    if case == "mesh":
-        from torch.distributed.device_mesh import init_device_mesh
-        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-        options["mesh"] = mesh["dp"]
+    rank, folder, meeting = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    dist.init_process_group("gloo", rank=rank, world_size=4, init_method="file://" + meeting)
+
+    def numbers(seed=1, **place):
+        loader = (hr.open(folder).shuffle(seed=seed).decode(n=hr.integer("cls"))
+                  .batch(10, tail="short").loader(**place))
+        return [n for batch in loader for n in batch["n"].tolist()]
+
+    def complaint(f):
         try:
-            hr.open(folder).batch(10).loader(mesh=mesh)
+            f()
         except hr.UsageError as error:
-            assert "2 dimensions" in str(error)
-    loader = (hr.open(folder).shuffle(seed=seed).decode(n=hr.integer("cls"))
-              .batch(10, tail="short").loader(**options))
-    try:
-        print(json.dumps([n for batch in loader for n in batch["n"].tolist()]))
-    except hr.UsageError as error:
-        print(json.dumps(str(error)))
+            return str(error)
+
+    # Model parallelism of 2: ranks 0 and 1 are one data rank, 2 and 3 the other.
+    groups = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    print(json.dumps({
+        "world": numbers(),
+        "group": numbers(group=groups[rank % 2]),
+        "mesh": numbers(mesh=mesh["dp"]),
+        "whole mesh": complaint(lambda: numbers(mesh=mesh)),
+        "other seed": complaint(lambda: numbers(seed=2 if rank == 2 else 1)),
+        "other group": complaint(lambda: numbers(group=groups[1 - rank % 2])),
+    }))
     dist.destroy_process_group()
     """)
 
 
-def run_world(folder, case, tmp_path, world=4):
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """What the four ranks of a process group answer."""
+    folder = tmp_path_factory.mktemp("world")
+    with tarfile.open(folder / "a.tar", "w") as archive:
+        for i in range(205):
+            info = tarfile.TarInfo(f"s{i:05d}.cls")
+            info.size = len(str(i))
+            archive.addfile(info, io.BytesIO(str(i).encode()))
     processes = [
         subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                WORLD,
-                str(rank),
-                str(world),
-                str(folder),
-                case,
-                str(tmp_path / "meeting"),
-            ],
+            [sys.executable, "-c", WORLD, str(rank), str(folder), str(folder / "meeting")],
             stdout=subprocess.PIPE,
             text=True,
         )
-        for rank in range(world)
+        for rank in range(4)
     ]
-    outputs = [process.communicate(timeout=180)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0] * world
+    outputs = [process.communicate(timeout=300)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
     return [json.loads(output.splitlines()[-1]) for output in outputs]
 
 
-def test_ranks_come_from_the_process_group(shards, tmp_path):
-    parts = run_world(shards(205, 4), "world", tmp_path)
-    assert sorted(n for part in parts for n in part) == list(range(205))
-
-
-def test_a_rank_with_other_options_is_named_on_all_ranks(shards, tmp_path):
-    answers = run_world(shards(205, 4), "disagree", tmp_path)
-    assert all("rank 2 " in answer for answer in answers)
+def test_ranks_come_from_the_process_group(world):
+    assert sorted(n for rank in world for n in rank["world"]) == list(range(205))
 
 
 @pytest.mark.parametrize("case", ["group", "mesh"])
-def test_peers_of_one_data_rank_get_the_same_rows(shards, tmp_path, case):
-    a, b, c, d = run_world(shards(205, 4), case, tmp_path)
+def test_peers_of_one_data_rank_get_the_same_rows(world, case):
+    a, b, c, d = (rank[case] for rank in world)
     assert a == b
     assert c == d
     assert sorted(a + c) == list(range(205))
+
+
+def test_a_rank_with_other_options_is_named_on_all_ranks(world):
+    assert all("rank 2 " in rank["other seed"] for rank in world)
+
+
+def test_what_cannot_be_the_data_parallel_group_is_refused(world):
+    assert all("2 dimensions" in rank["whole mesh"] for rank in world)
+    assert all("not in the process group" in rank["other group"] for rank in world)
