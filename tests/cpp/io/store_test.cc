@@ -49,7 +49,8 @@ TEST_P(AnyStore, ListsByBytesOfThePath) {
   for (const char* path : {"b", "a/z", "a-", "a/b/c", "a.tar"})
     ASSERT_TRUE(put(*store_, path, as_bytes(path)).ok());
   std::vector<std::string> paths;
-  for (const StoreEntry& entry : *store_->list("")) {
+  const auto entries = store_->list("");
+  for (const StoreEntry& entry : *entries) {
     paths.push_back(entry.path);
     EXPECT_EQ(entry.bytes, entry.path.size());
   }

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "base/digest.h"
 #include "headrace/dataset.h"
@@ -304,6 +306,52 @@ TEST_F(Pack, FilesThatVanishOrCannotBeReadAreNamedOrSkipped) {
   const auto report = run(o);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->samples, 30U);
+}
+
+// Does something to the input once the plan is made and the first object is written.
+class MeddlingStore : public MemoryStore {
+ public:
+  explicit MeddlingStore(std::function<void()> meddle)
+      : MemoryStore("mem:meddling"), meddle_(std::move(meddle)) {}
+  Result<std::unique_ptr<ByteSink>> create(const std::string& path) override {
+    if (meddle_) std::exchange(meddle_, nullptr)();
+    return MemoryStore::create(path);
+  }
+
+ private:
+  std::function<void()> meddle_;
+};
+
+TEST_F(Pack, FilesThatChangeAfterTheyWereListedAreNamedOrSkipped) {
+  make_source(30);
+  const std::string changed = source() + "/c1/s1010.jpg";
+  const std::string vanished = source() + "/c2/s1011.txt";
+  Progress progress;
+  PackOptions o = options();
+  o.out = "mem:meddling";
+  {
+    MeddlingStore store([&] { write_file(changed, "longer or shorter"); });
+    const auto report = pack_to(store, o, progress);
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, Code::kChanged);
+    EXPECT_NE(report.error().message.find(changed), std::string::npos);
+    EXPECT_FALSE(*store.exists("headrace.json"));
+  }
+  {
+    MeddlingStore store([&] { fs::last_write_time(changed, fs::file_time_type::clock::now()); });
+    EXPECT_EQ(pack_to(store, o, progress).error().code, Code::kChanged) << "the time alone";
+  }
+  o.on_error = OnBadSample::kSkip;
+  MeddlingStore store([&] {
+    write_file(changed, "x");
+    fs::remove(vanished);
+  });
+  const auto report = pack_to(store, o, progress);
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->samples, 28U);
+  ASSERT_EQ(report->skipped.size(), 2U);
+  EXPECT_EQ(report->skipped[0].key, "c1/s1010");
+  EXPECT_EQ(report->skipped[1].key, "c2/s1011");
 }
 
 TEST_F(Pack, AFaultAtAnyOperationLeavesOldOrNewAndIsResumed) {
