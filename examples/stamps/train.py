@@ -19,7 +19,7 @@ import headrace as hr
 import numpy as np
 from PIL import Image
 
-ROWS = 24  # of all ranks together
+ROWS = 72  # of all ranks together
 SIDE = 64  # pixels
 
 
@@ -53,6 +53,9 @@ def train(shards: Path, work: Path, rank: int, world: int, stop_after: int | Non
         if rank == 0 and steps == 1:
             Image.fromarray(contact_sheet(batch)).save(work / f"sheet-{world}-ranks.png")
             print(f"  first batch of rank 0: {batch}")
+            print(
+                "  it begins with:", *(text.split("\n")[0] for text in list(batch["caption"])[:4])
+            )
         if steps == stop_after:
             break
     if rank == 0 and stop_after is not None:
@@ -67,7 +70,7 @@ def contact_sheet(batch: hr.Batch) -> np.ndarray[Any, Any]:
     pictures = batch["image"].astype(np.float32)  # rows, height, width, channels
     alpha = pictures[..., 3:] / 255
     blended = pictures[..., :3] * alpha + 255 * (1 - alpha)
-    columns = 4
+    columns = 6
     blank = np.full((-len(blended) % columns, SIDE, SIDE, 3), 255, np.float32)
     grid = np.concatenate([blended, blank]).reshape(-1, columns, SIDE, SIDE, 3)
     return grid.swapaxes(1, 2).reshape(-1, columns * SIDE, 3).round().astype(np.uint8)
