@@ -37,7 +37,10 @@ std::string pcre2_text(int code) {
   return reinterpret_cast<const char*>(buffer.data());
 }
 
-PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+/// PCRE2 of before 10.40 takes a null pointer for an error, even of no bytes.
+PCRE2_SPTR units(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.empty() ? "" : text.data());
+}
 
 void set_field(std::string& field, std::string_view text) {
   field.assign(text);

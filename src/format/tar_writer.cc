@@ -1,8 +1,6 @@
 #include "format/tar_writer.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 
 namespace headrace {
@@ -13,7 +11,7 @@ using Block = std::array<char, kTarBlock>;
 constexpr uint64_t kLargestOctalSize = (uint64_t{1} << 33) - 1;  // eleven octal digits
 
 void put_text(Block& block, TarField field, std::string_view text) {
-  std::memcpy(block.data() + field.offset, text.data(), std::min(text.size(), field.size));
+  text.copy(block.data() + field.offset, field.size);
 }
 
 /// Octal digits that fill the field but for its last byte, a NUL.
