@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -17,6 +19,7 @@ namespace {
 constexpr uint64_t kLabelBytes = 64;      // longer is no class label
 constexpr size_t kMostClasses = 100'000;  // more is no class field
 constexpr double kUneven = 1.5;           // largest shard to median, worth a word
+constexpr size_t kMissingNamed = 3;        // fields named one by one; more are optional by habit
 constexpr const char* kDefaultField = "cls";
 
 template <typename T>
@@ -163,8 +166,13 @@ void add_hints(const Dataset& set, Survey& out) {
     hint(
         "There is no manifest: 'headrace index' makes one, so that opening costs nothing and "
         "damage is noticed.");
-  for (const FieldSurvey& field : out.fields)
-    if (field.count != set.size())
+  const auto partial = [&set](const FieldSurvey& field) { return field.count != set.size(); };
+  const auto partials = static_cast<size_t>(std::ranges::count_if(out.fields, partial));
+  if (partials > kMissingNamed)
+    hint(std::to_string(partials) + " of " + std::to_string(out.fields.size()) +
+         " fields are missing in some samples.");
+  else
+    for (const FieldSurvey& field : out.fields | std::views::filter(partial))
       hint("The field '" + field.name + "' is missing in " +
            format_count(set.size() - field.count) + " samples.");
   const bool tar = set.manifest().container == Container::kTar;
