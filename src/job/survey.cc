@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kLabelBytes = 64;      // longer is no class label
 constexpr size_t kMostClasses = 100'000;  // more is no class field
 constexpr double kUneven = 1.5;           // largest shard to median, worth a word
-constexpr size_t kMissingNamed = 3;        // fields named one by one; more are optional by habit
+constexpr size_t kMissingNamed = 3;       // fields named one by one; more are optional by habit
 constexpr const char* kDefaultField = "cls";
 
 template <typename T>
