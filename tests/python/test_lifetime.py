@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import signal
 import subprocess
@@ -155,6 +156,38 @@ def test_ctrl_c_ends_a_loop_at_once(shards):
     assert process.stdout.readline() == "stopped\n"
     assert time.monotonic() - begin < 0.5
     assert process.wait(10) == 0
+    process.stdout.close()
+
+
+def test_ctrl_c_ends_a_blocked_next_within_a_tenth_of_a_second(make_tar, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    image.new("L", (9000, 9000)).save(file, "PNG")
+    make_tar(tmp_path / "a.tar", [(f"k{i:02d}", {"png": file.getvalue()}) for i in range(32)])
+    code = textwrap.dedent("""
+        import sys, time
+        import headrace as hr
+        recipe = hr.image("png").gray().resize(8)
+        loader = hr.open(sys.argv[1]).decode(x=recipe).batch(32).loader(threads=1)
+        iterator = iter(loader)
+        print("ready", flush=True)
+        try:
+            next(iterator)   # 32 large pictures: many seconds
+        except KeyboardInterrupt:
+            print(time.monotonic(), flush=True)
+        """)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "a.tar")], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    answer = process.stdout.readline()
+    assert answer, "next was not blocked"
+    assert float(answer) - begin < 0.25  # a tenth, and slack for a busy machine
+    assert process.wait(20) == 0
     process.stdout.close()
 
 
