@@ -186,13 +186,14 @@ Status Loader::Impl::load(const std::string& json, uint64_t total) {
   HR_TRY(RunState loaded, decode_state(json));
   RunState asked = begin_run(*setup.schedule, fingerprints(setup.options));
   if (setup.options.lanes == 0) asked.options.order.lanes = 0;  // the state's hold
-  if (setup.options.mixture_steps == 0) asked.options.epoch_samples = 0;
+  asked.options.epoch_samples = 0;  // steps of the first run's global batch: the state's hold
   HR_CHECK(check_compatible(loaded, asked));
   if (total != 0) {
     HR_TRY(loaded, with_total(std::move(loaded), total));
   }
   if (!asked.options.weights.empty()) {
-    HR_TRY(loaded, with_weights(std::move(loaded), asked.options.weights.front().counts));
+    HR_TRY(auto counts, mixture_counts(setup.options.weights));
+    HR_TRY(loaded, with_weights(std::move(loaded), std::move(counts)));
   }
   HR_TRY(auto schedule, make_schedule(setup.options, loaded.options));
   HR_TRY(const EpochSteps its_steps, epoch_steps(*schedule, loaded));
