@@ -73,7 +73,8 @@ def contact_sheet(batch: hr.Batch) -> np.ndarray[Any, Any]:
     columns = 6
     blank = np.full((-len(blended) % columns, SIDE, SIDE, 3), 255, np.float32)
     grid = np.concatenate([blended, blank]).reshape(-1, columns, SIDE, SIDE, 3)
-    return grid.swapaxes(1, 2).reshape(-1, columns * SIDE, 3).round().astype(np.uint8)
+    sheet = grid.swapaxes(1, 2).reshape(-1, columns * SIDE, 3).round()
+    return np.asarray(sheet, dtype=np.uint8)
 
 
 def placeholder() -> bytes:
