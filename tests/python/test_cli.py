@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def _binary() -> str:
     named = os.environ.get("HEADRACE_BIN")
-    candidates = [named] if named else [ROOT / ".venv/bin/headrace", ROOT / "build/release/cli/headrace"]
+    built = [ROOT / ".venv/bin/headrace", ROOT / "build/release/cli/headrace"]
+    candidates = [named] if named else built
     for candidate in candidates:
         if Path(candidate).is_file():
             return str(candidate)
@@ -141,7 +142,8 @@ def test_exit_codes(packed, tmp_path):
     assert run("info", packed).returncode == 0
     directory = os.open(tmp_path, os.O_RDONLY)
     try:
-        assert subprocess.run([HEADRACE, "ls", "-"], stdin=directory, capture_output=True).returncode == 1
+        listing = subprocess.run([HEADRACE, "ls", "-"], stdin=directory, capture_output=True)
+        assert listing.returncode == 1
     finally:
         os.close(directory)
     assert run("info").returncode == 2
@@ -243,15 +245,17 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
 
 
 def sample_lines(samples):
-    return sorted(f"{key}\t" + " ".join(f"{field}={len(data)}" for field, data in sorted(fields.items()))
-                  for key, fields in samples.items())
+    def line(key, fields):
+        return f"{key}\t" + " ".join(f"{name}={len(data)}" for name, data in sorted(fields.items()))
+
+    return sorted(line(key, fields) for key, fields in samples.items())
 
 
 def test_ls_has_a_line_a_sample(files, packed):
     assert sorted(ok("ls", packed).decode().splitlines()) == sample_lines(files[1])
     lines = [json.loads(line) for line in ok("ls", packed, "--json").splitlines()]
-    assert {line["key"]: line["fields"] for line in lines} == {
-        key: {field: len(data) for field, data in fields.items()} for key, fields in files[1].items()}
+    sizes = {key: {f: len(data) for f, data in fields.items()} for key, fields in files[1].items()}
+    assert {line["key"]: line["fields"] for line in lines} == sizes
 
 
 def test_ls_members_is_what_tarfile_lists(packed):
@@ -348,7 +352,8 @@ def test_cat_of_an_ambiguous_key_names_the_places(tmp_path):
     make_tar(tmp_path / "1.tar", ["c.txt", "a.txt"], b"second")
     done = run("cat", tmp_path, "a")
     assert done.returncode == 2
-    assert "0.tar at byte 0" in done.stderr.decode() and "1.tar at byte 1024" in done.stderr.decode()
+    hint = done.stderr.decode()
+    assert "0.tar at byte 0" in hint and "1.tar at byte 1024" in hint
     assert ok("cat", tmp_path, "a", "--nth", "0") == b"first"
     assert ok("cat", tmp_path, "a", "--nth", "1") == b"second"
     assert run("cat", tmp_path, "a", "--nth", "2").returncode == 3
@@ -416,7 +421,8 @@ def test_a_flipped_header_byte_is_found_at_its_member(packed, byte):
     code, report = verify(packed)
     (finding,) = found(report, "header")
     assert code == 4
-    assert (finding["shard"], finding["member"], finding["offset"]) == (str(shard), hit.name, hit.offset)
+    place = (finding["shard"], finding["member"], finding["offset"])
+    assert place == (str(shard), hit.name, hit.offset)
     assert [f["shard"] for f in found(report, "checksum")] == [str(shard)]
 
 
@@ -445,7 +451,8 @@ def test_a_flipped_padding_byte_is_found_at_its_place(packed):
     code, report = verify(packed)
     (finding,) = found(report, "padding")
     assert code == 4
-    assert (finding["shard"], finding["member"], finding["offset"]) == (str(shard), hit.name, offset)
+    place = (finding["shard"], finding["member"], finding["offset"])
+    assert place == (str(shard), hit.name, offset)
 
 
 def test_a_flip_anywhere_in_a_shard_is_found(packed):
@@ -570,7 +577,8 @@ def test_a_shard_copied_over_its_twin_is_named(tmp_path):
     code, report = verify(out)
     assert code == 4
     assert f"this is the content of {a}" in [f["message"] for f in found(report, "checksum")]
-    assert [(f["member"], f["offset"]) for f in found(report, "index")] == [("0.bin", 0), ("1.bin", 1024)]
+    places = [(f["member"], f["offset"]) for f in found(report, "index")]
+    assert places == [("0.bin", 0), ("1.bin", 1024)]
 
 
 def test_objects_that_nobody_named_are_warnings(packed):
@@ -602,7 +610,8 @@ def test_without_a_manifest_the_structure_is_checked(tmp_path):
     assert code == 0 and not report["manifest"] and report["samples"] == 5
     assert found(report, "unprotected")
     (twice,) = found(report, "duplicate_key")
-    assert (twice["shard"], twice["member"], twice["offset"]) == (str(tmp_path / "1.tar"), "b", 1024)
+    place = (twice["shard"], twice["member"], twice["offset"])
+    assert place == (str(tmp_path / "1.tar"), "b", 1024)
     assert "0.tar at byte 1024" in twice["message"]
     assert verify(tmp_path, "--strict")[0] == 4
 
