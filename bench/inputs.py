@@ -1,0 +1,117 @@
+"""Everything the benchmarks read, made once under data/bench: our shards, and the same samples in
+the formats that the peers read best."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from programs import HEADRACE
+from readers import pack_record, shards
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Places, all below `root`."""
+
+    root: Path
+
+    @property
+    def photos(self) -> Path:
+        return self.root / "photos"
+
+    @property
+    def small_files(self) -> Path:
+        return self.root / "small" / "files"
+
+    @property
+    def small(self) -> Path:
+        return self.root / "small" / "shards"
+
+    @property
+    def photo_shards(self) -> Path:
+        return self.root / "photo-shards"
+
+    @property
+    def photos_index(self) -> Path:
+        """The manifest of the loose photos, beside them so that they stay as they are."""
+        return self.root / "photos-index"
+
+    def of(self, peer: str, data: str) -> Path:
+        return self.root / f"{data}-{peer}"
+
+
+def prepare(inputs: Inputs) -> None:
+    """Makes what is missing."""
+    subprocess.run([sys.executable, HERE / "make_photos.py", "--out", inputs.root], check=True)
+    # 13 shards; packed in a shuffled order, as one packs for training.
+    pack = ("pack", inputs.photos, "--label-from", "folder", "--shuffle", 1, "--shards", 13)
+    once(inputs.photo_shards, lambda out: headrace(*pack, "--out", out))
+    once(inputs.photos_index, lambda out: headrace("index", inputs.photos, "--out", out))
+    if not (inputs.small / "headrace.json").exists():
+        headrace("index", inputs.small)
+    convert(inputs, "photos", inputs.photo_shards, "jpg")
+    convert(inputs, "small", inputs.small, "bin")
+
+
+def convert(inputs: Inputs, data: str, place: Path, payload: str) -> None:
+    """The samples of `place`, in the peers' formats."""
+    files = len(shards(str(place)))
+    once(inputs.of("mds", data), lambda out: write_mds(samples(place, payload), out))
+    once(
+        inputs.of("array-record", data),
+        lambda out: write_array_records(samples(place, payload), files, out),
+    )
+
+
+def once(place: Path, make: Callable[[Path], None]) -> None:
+    """Makes `place` unless it is there; a half-made one never is."""
+    if place.exists():
+        return
+    print(f"making {place}", file=sys.stderr)
+    half = place.with_name(place.name + ".part")
+    shutil.rmtree(half, ignore_errors=True)
+    make(half)
+    half.rename(place)
+
+
+def headrace(*arguments: object) -> None:
+    subprocess.run([HEADRACE, *map(str, arguments), "--quiet"], check=True)
+
+
+Samples = Iterator[tuple[bytes, int]]
+
+
+def samples(place: Path, payload: str) -> Samples:
+    import headrace as hr
+
+    return ((sample[payload], int(sample["cls"])) for sample in hr.open(place).samples())
+
+
+def write_mds(samples: Samples, out: Path) -> None:
+    """Shards of 64 MiB, the default."""
+    from streaming import MDSWriter
+
+    with MDSWriter(out=str(out), columns={"payload": "bytes", "label": "int"}) as writer:
+        for payload, label in samples:
+            writer.write({"payload": payload, "label": label})
+
+
+def write_array_records(samples: Samples, files: int, out: Path) -> None:
+    from array_record.python.array_record_module import ArrayRecordWriter
+
+    out.mkdir(parents=True)
+    writers = [
+        ArrayRecordWriter(str(out / f"part-{number:05d}.array_record"), "group_size:1")
+        for number in range(files)
+    ]
+    for number, (payload, label) in enumerate(samples):
+        writers[number % files].write(pack_record(payload, label))
+    for writer in writers:
+        writer.close()

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Measures Headrace beside the limits of this machine and beside its peers, all in turn.
+
+usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
+Jobs: photos small one_by_one pack start resume loose (all). Makes its inputs the first time.
+Writes OUT/results.json; bench/report.py makes docs/benchmarks.md from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from inputs import Inputs, prepare
+from jobs import JOBS, Bench
+from programs import ROOT, io_limit
+from tables import as_text
+
+PEERS = ("webdataset", "mosaicml-streaming", "grain", "array-record", "torch", "numpy")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("jobs", nargs="*", metavar="JOB", choices=[[], *JOBS])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of a reader in a round")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=ROOT / "data" / "bench")
+    arguments = parser.parse_args()
+
+    inputs = Inputs(arguments.out)
+    prepare(inputs)
+    bench = Bench(inputs, io_limit(), arguments.rounds, arguments.seconds, arguments.threads)
+    results = {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": versions(),
+        "rounds": arguments.rounds,
+        "tables": [],
+    }
+    load = [os.getloadavg()[0]]
+    for job in arguments.jobs or JOBS:
+        for table in map(lambda table: table.as_json(), JOBS[job](bench)):
+            results["tables"].append(table)
+            print(as_text(table), flush=True)
+    load.append(os.getloadavg()[0])
+    results["load"] = load
+    where = arguments.out / "results.json"
+    where.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"wrote {where}; load of the machine {load[0]:.1f} before, {load[1]:.1f} after")
+
+
+def machine() -> dict[str, Any]:
+    cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
+    return {
+        "cpu": cpu[1] if cpu else platform.machine(),
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def versions() -> dict[str, str]:
+    found = {}
+    for name in PEERS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    tar = subprocess.run(["tar", "--version"], capture_output=True, text=True)
+    return {**found, "tar": tar.stdout.splitlines()[0].split()[-1]}
+
+
+if __name__ == "__main__":
+    main()
