@@ -35,8 +35,11 @@ ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset) {
 }
 
 Status write_fully(int descriptor, ByteView bytes, const std::string& path) {
+  // The page cache takes one large write in large pages, which are slow to come by: on ext4 of
+  // Linux 6.18, pieces of 64 KiB are two to ten times as fast as pieces of 256 KiB.
+  constexpr size_t kPiece = size_t{64} << 10;
   while (!bytes.empty()) {
-    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    const ssize_t put = ::write(descriptor, bytes.data(), std::min(bytes.size(), kPiece));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return system_error("write", path, errno);
     bytes = bytes.subspan(static_cast<size_t>(put));
