@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/try.h"
+#include "plan/manifest.h"
 
 namespace headrace {
 namespace {
@@ -12,17 +14,31 @@ struct File {
   std::string key;
   std::string field;
   const StoreEntry* entry;
+  const StoreEntry* first = nullptr;  ///< file of the sample
 };
+
+bool is_manifest_path(std::string_view path) {
+  return path == kManifestName || path.starts_with(std::string(kTableFolder) + "/");
+}
 
 Result<std::vector<File>> split_names(const std::vector<StoreEntry>& entries, const KeyRule& rule) {
   std::vector<File> files;
   KeyField name;
   for (const StoreEntry& entry : entries) {
+    if (is_manifest_path(entry.path)) continue;
     HR_TRY(const bool belongs, rule.split(entry.path, name));
     if (belongs) files.push_back({name.key, name.field, &entry});
   }
-  std::ranges::sort(files, {}, [](const File& f) { return std::tie(f.key, f.field); });
   return files;
+}
+
+/// Puts the files of one sample side by side, sorted by field, and samples in the order of their
+/// first files. `files` are in the order of their paths.
+void group_by_key(std::vector<File>& files) {
+  std::unordered_map<std::string_view, const StoreEntry*> first;
+  for (File& file : files) file.first = first.try_emplace(file.key, file.entry).first->second;
+  first.clear();  // it points into the files, which move now
+  std::ranges::sort(files, {}, [](const File& f) { return std::tie(f.first, f.field); });
 }
 
 Error claimed_twice(const Store& store, const File& a, const File& b) {
@@ -37,7 +53,8 @@ Error claimed_twice(const Store& store, const File& a, const File& b) {
 
 Result<LooseFiles> group_loose_files(const Store& store, const KeyRule& rule) {
   HR_TRY(const auto entries, store.list(""));
-  HR_TRY(const std::vector<File> files, split_names(entries, rule));
+  HR_TRY(std::vector<File> files, split_names(entries, rule));
+  group_by_key(files);
 
   LooseFiles out;
   ShardIndexBuilder builder;

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/try.h"
 #include "format/index_archive.h"
+#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
@@ -48,7 +49,7 @@ std::vector<FieldSummary> summarise(const ShardIndex& index) {
 
 void fill_record(const ShardIndexBuilder& builder, ShardRecord& record) {
   record.samples = builder.size();
-  record.block_samples = block_samples(record.bytes, record.samples);
+  record.block_samples = default_block_samples(record.samples, record.bytes);
   record.fields = summarise(builder.index());
   record.section = builder.encode();
 }

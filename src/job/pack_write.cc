@@ -14,6 +14,7 @@
 #include "format/tar_writer.h"
 #include "job/fault_point.h"
 #include "job/segment.h"
+#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
@@ -96,7 +97,7 @@ class ShardWriter {
     HR_CHECK(append(as_bytes(end)));
     record_.xxh3 = digest_.digest();
     record_.samples = builder_.size();
-    record_.block_samples = block_samples(record_.bytes, record_.samples);
+    record_.block_samples = default_block_samples(record_.samples, record_.bytes);
     record_.section = builder_.encode();
     for (size_t field = 0; field < summaries_.size(); ++field) {
       if (summaries_[field].count == 0) continue;

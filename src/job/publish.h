@@ -11,7 +11,7 @@
 // after 5, the new data set. The same plan begun again finds the records and goes on.
 //
 // A new version of a data set that exists lies in a folder of its own (`v-<digest>/`), so that the
-// old version's shards stay readable until the root is swapped, and after (`headrace gc`).
+// old version's shards stay readable until the root is swapped, and after.
 // Thread-safety: put_record from any thread; everything else from one.
 #pragma once
 

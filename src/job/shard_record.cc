@@ -58,12 +58,6 @@ class Reader {
 
 }  // namespace
 
-uint32_t block_samples(uint64_t shard_bytes, uint32_t samples) {
-  if (samples == 0) return 1;
-  const uint64_t blocks = std::max<uint64_t>(1, (shard_bytes + kBlockBytes / 2) / kBlockBytes);
-  return static_cast<uint32_t>(std::max<uint64_t>(1, (samples + blocks - 1) / blocks));
-}
-
 void count_field(std::vector<FieldSummary>& fields, std::string_view name, uint64_t bytes) {
   merge_fields(fields, {{std::string(name), 1, bytes, bytes, bytes}});
 }

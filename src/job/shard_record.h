@@ -32,10 +32,6 @@ struct ShardRecord {
   std::string section;  ///< the encoded ShardIndex
 };
 
-/// Samples a block so that a block holds about kBlockBytes of the shard; at least 1.
-inline constexpr uint64_t kBlockBytes = uint64_t{4} << 20;
-uint32_t block_samples(uint64_t shard_bytes, uint32_t samples);
-
 /// Adds one sample's field of `bytes` to the summary of its name, which is made when missing.
 void count_field(std::vector<FieldSummary>& fields, std::string_view name, uint64_t bytes);
 /// Adds the summary `more` of other samples.

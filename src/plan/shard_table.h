@@ -22,13 +22,11 @@ struct ShardTable {
   uint64_t total_bytes() const { return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}); }
 };
 
-/// B for tar shards and loose files: about 4 MiB of samples a block.
+/// B for tar shards and loose files: even blocks of about 4 MiB of the shard.
 inline uint32_t default_block_samples(uint64_t samples, uint64_t bytes) {
   constexpr uint64_t kBlockBytes = uint64_t{4} << 20;
-  if (samples == 0 || bytes == 0) return 1;
-  const double mean = static_cast<double>(bytes) / static_cast<double>(samples);
-  const double block = static_cast<double>(kBlockBytes) / mean;
-  return static_cast<uint32_t>(std::clamp(block, 1.0, static_cast<double>(samples)));
+  const uint64_t blocks = std::max<uint64_t>(1, (bytes + kBlockBytes / 2) / kBlockBytes);
+  return static_cast<uint32_t>(std::max<uint64_t>(1, (samples + blocks - 1) / blocks));
 }
 
 }  // namespace headrace
