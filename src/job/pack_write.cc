@@ -184,7 +184,7 @@ class Run {
         store_(store),
         publication_(publication),
         progress_(progress),
-        cutter_(plan, done),
+        cutter_(plan, done, skip_),
         pool_(std::max<size_t>(threads + 1, options.memory_bytes / Segment::kWhole)) {}
 
   void work() {

@@ -13,9 +13,41 @@
 #include "io/system_error.h"
 
 namespace headrace {
+namespace {
 
-SegmentCutter::SegmentCutter(const PackPlan& plan, const std::vector<bool>& done)
-    : plan_(plan), done_(done) {
+Error changed(const Sources& sources, uint64_t file, const std::string& how) {
+  return {.code = Code::kChanged,
+          .message = "'" + sources.full_path(file) + "' " + how + " since it was listed",
+          .origin = {},
+          .hint =
+              "Run it again when the files are at rest (with --replace, for it is another "
+              "input then), or leave such samples out with --on-error skip."};
+}
+
+Result<File> open_source(const Sources& sources, uint64_t file) {
+  const FileList::Entry& entry = sources.files[file];
+  const SourceRoot& root = sources.roots[entry.root];
+  File opened = open_file(root.folder.get(), sources.files.path(file).data(), O_RDONLY);
+  if (opened.is_open()) return opened;
+  if (errno == ENOENT || errno == ENOTDIR) return changed(sources, file, "vanished");
+  return system_error("read", sources.full_path(file), errno);
+}
+
+// Size and time are those of the listing.
+Status check_source(const Sources& sources, uint64_t file, const File& opened) {
+  const FileList::Entry& entry = sources.files[file];
+  struct stat info;
+  if (::fstat(opened.get(), &info) != 0)
+    return system_error("look at", sources.full_path(file), errno);
+  const int64_t mtime = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
+  if (static_cast<uint64_t>(info.st_size) == entry.bytes && mtime == entry.mtime_ns) return {};
+  return changed(sources, file, "changed");
+}
+
+}  // namespace
+
+SegmentCutter::SegmentCutter(const PackPlan& plan, const std::vector<bool>& done, bool skip)
+    : plan_(plan), done_(done), skip_(skip) {
   next_shard();
 }
 
@@ -34,10 +66,11 @@ bool SegmentCutter::next(Segment& segment) {
   segment.from = at_;
   segment.capacity = 0;
   const SampleEntry& first = plan_.sample_at(at_.position);
-  if (at_.member > 0 || at_.offset > 0 || plan_.sample_bytes(first) > Segment::kWhole)
-    cut_piece(segment);
-  else
+  const bool begun = at_.member > 0 || at_.offset > 0;
+  if (!begun && plan_.sample_bytes(first) <= Segment::kWhole)
     cut_samples(segment, end);
+  else if (begun || !skip_ || !leave_out(segment, first))
+    cut_piece(segment);
   segment.to = at_;
   segment.last = at_.position == end;
   if (segment.last) {
@@ -71,6 +104,24 @@ void SegmentCutter::cut_piece(Segment& segment) {
     at_ = {at_.position + 1, 0, 0};
     return;
   }
+}
+
+// A sample whose files are not as they were listed: the segment is empty but for the note of it.
+bool SegmentCutter::leave_out(Segment& segment, const SampleEntry& sample) {
+  const auto check = [&](uint64_t file) -> Status {
+    HR_TRY(const File opened, open_source(plan_.sources(), file));
+    return check_source(plan_.sources(), file, opened);
+  };
+  for (uint32_t i = 0; i < sample.members; ++i) {
+    const SampleMember& member = plan_.member(sample, i);
+    if (member.file == SampleMember::kLabel) continue;
+    const Status status = check(member.file);
+    if (status.ok()) continue;
+    segment.skipped.push_back({std::string(plan_.set().key(sample)), status.error().to_string()});
+    segment.from = at_ = {at_.position + 1, 0, 0};
+    return true;
+  }
+  return false;
 }
 
 void SegmentBuffer::reserve(size_t wanted) {
@@ -148,30 +199,11 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
 // it was read is noticed.
 Status SegmentReader::read_file(uint64_t file, uint64_t offset, MutableBytes into) {
   const Sources& sources = plan_.sources();
-  const FileList::Entry& entry = sources.files[file];
-  const SourceRoot& root = sources.roots[entry.root];
-  const File opened = open_file(root.folder.get(), sources.files.path(file).data(), O_RDONLY);
-  const auto changed = [&](const std::string& how) {
-    return Error{.code = Code::kChanged,
-                 .message = "'" + sources.full_path(file) + "' " + how + " since it was listed",
-                 .origin = {},
-                 .hint =
-                     "Run it again when the files are at rest (with --replace, for it is "
-                     "another input then), or leave such samples out with --on-error skip."};
-  };
-  if (!opened.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return changed("vanished");
-    return system_error("read", sources.full_path(file), errno);
-  }
+  HR_TRY(const File opened, open_source(sources, file));
   const ssize_t got = read_fully(opened.get(), into, offset);
   if (got < 0) return system_error("read", sources.full_path(file), errno);
-  struct stat info;
-  if (::fstat(opened.get(), &info) != 0)
-    return system_error("look at", sources.full_path(file), errno);
-  const int64_t mtime = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
-  if (static_cast<uint64_t>(info.st_size) != entry.bytes || mtime != entry.mtime_ns ||
-      static_cast<size_t>(got) != into.size())
-    return changed("changed");
+  HR_CHECK(check_source(sources, file, opened));
+  if (static_cast<size_t>(got) != into.size()) return changed(sources, file, "changed");
   return {};
 }
 

@@ -66,7 +66,9 @@ struct Segment {
 /// Cuts the shards of a plan into segments, one after the other. One thread at a time.
 class SegmentCutter {
  public:
-  SegmentCutter(const PackPlan& plan, const std::vector<bool>& done);
+  /// `skip`: a sample that comes in pieces is looked at before the first one, and left out as a
+  /// whole if one of its files is not as it was listed; pieces could not be taken back.
+  SegmentCutter(const PackPlan& plan, const std::vector<bool>& done, bool skip);
 
   /// False when there are no more. Fills in all but buffer, placed and skipped.
   bool next(Segment& segment);
@@ -75,9 +77,11 @@ class SegmentCutter {
   void next_shard();
   void cut_samples(Segment& segment, uint64_t end);
   void cut_piece(Segment& segment);
+  bool leave_out(Segment& segment, const SampleEntry& sample);
 
   const PackPlan& plan_;
   const std::vector<bool>& done_;
+  const bool skip_;
   uint64_t shard_ = 0;
   uint64_t number_ = 0;
   PackCursor at_;

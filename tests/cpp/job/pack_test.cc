@@ -354,6 +354,23 @@ TEST_F(Pack, FilesThatChangeAfterTheyWereListedAreNamedOrSkipped) {
   EXPECT_EQ(report->skipped[1].key, "c2/s1011");
 }
 
+TEST_F(Pack, ASampleOfManyPiecesThatChangedIsLeftOutWhole) {
+  make_source(3);
+  const std::string large = source() + "/c0/large.bin";
+  write_file(large, std::string(9 << 20, 'x'));
+  write_file(source() + "/c0/large.txt", "beside it");
+  Progress progress;
+  PackOptions o = options();
+  o.out = "mem:meddling";
+  o.on_error = OnBadSample::kSkip;
+  MeddlingStore store([&] { fs::remove(large); });
+  const auto report = pack_to(store, o, progress);
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->samples, 3U);
+  ASSERT_EQ(report->skipped.size(), 1U);
+  EXPECT_EQ(report->skipped[0].key, "c0/large");
+}
+
 TEST_F(Pack, AFaultAtAnyOperationLeavesOldOrNewAndIsResumed) {
   make_source(25);
   PackOptions o = options();
