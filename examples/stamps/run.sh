@@ -5,9 +5,16 @@ stamps=$1
 work=$2
 here=$(dirname "$0")
 
-# Lets the reader see each command before it runs.
+# Shows a command as one would type it, then runs it.
 run() {
-  printf '\n$ %s\n' "$(printf '%s ' "$@")"
+  printf '\n$'
+  for word; do
+    case $word in
+      *[!A-Za-z0-9_./:=-]*) printf " '%s'" "$word" ;;
+      *) printf ' %s' "$word" ;;
+    esac
+  done
+  printf '\n'
   "$@"
 }
 
