@@ -38,8 +38,13 @@ class Bench:
     threads: int
     memory: dict[str, Memory] = field(default_factory=dict)  # of the readers of ours
 
+    def warm(self, paths: list[Path]) -> None:
+        """Brings files that the system has dropped back into the page cache."""
+        self.limit_once(paths, "read", self.threads)
+
     def read(self, reader: str, place: Path) -> float:
         """Rows a second."""
+        self.warm(all_files(place))
         done = python("reader_process.py", reader, place, self.threads, self.seconds)
         if "slot_bytes" in done:
             self.memory[reader] = Memory(done["peak_rss"], done["slot_bytes"])
@@ -48,22 +53,26 @@ class Bench:
     def reader(self, name: str, reader: str, place: Path, **more: str) -> Contender:
         return Contender(name, lambda: self.read(reader, place), **more)
 
-    def limit_seconds(self, paths: list[Path], *arguments: object) -> float:
-        """Of io_limit over the files; short ones several times."""
-        spent, times = 0.0, 0
-        while times == 0 or (spent < self.seconds and not arguments[2:]):
-            command = [str(self.io_limit), *map(str, arguments)]
-            names = "\n".join(map(str, paths))
-            done = subprocess.run(command, input=names, capture_output=True, text=True, check=True)
-            spent += float(done.stdout.split()[0])
-            times += 1
-        return spent / times
+    def limit_once(self, paths: list[Path], *arguments: object) -> float:
+        """Seconds of io_limit over the files."""
+        command = [str(self.io_limit), *map(str, arguments)]
+        names = "\n".join(map(str, paths))
+        done = subprocess.run(command, input=names, capture_output=True, text=True, check=True)
+        return float(done.stdout.split()[0])
 
     def reading_limit(self, paths: list[Path], rows: int) -> Contender:
-        """Rows a second, if reading them were all."""
+        """Rows a second, if reading them were all; for as long as the readers, after a first."""
+
+        def measure() -> float:
+            self.warm(paths)
+            times: list[float] = []
+            while sum(times) < self.seconds:
+                times.append(self.limit_once(paths, "read", self.threads))
+            return rows * len(times) / sum(times)
+
         return Contender(
             f"limit: readv of the same files, {self.threads} threads",
-            lambda: rows / self.limit_seconds(paths, "read", self.threads),
+            measure,
             kind="limit",
             note="into one hot buffer of 1 MiB a thread; nothing is kept",
         )
@@ -237,30 +246,30 @@ def pack_table(bench: Bench, source: Path, name: str, title: str, times_tar: flo
     out = bench.inputs.root / "out"
     files = all_files(source)
 
+    def prepare() -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        bench.warm(files)
+
     def command(*arguments: object) -> Callable[[], float]:
-        return lambda: timed(out, lambda: subprocess.run(list(map(str, arguments)), check=True))
+        def measure() -> float:
+            prepare()
+            begin = time.perf_counter()
+            subprocess.run(list(map(str, arguments)), check=True)
+            return time.perf_counter() - begin
+
+        return measure
 
     def headrace(*more: str) -> Callable[[], float]:
-        return command(
-            HEADRACE,
-            "pack",
-            source,
-            "--out",
-            out / "shards",
-            "--quiet",
-            "--shard-size",
-            SHARD_BYTES,
-            "--threads",
-            bench.threads,
-            *more,
-        )
+        common = (HEADRACE, "pack", source, "--out", out / "shards", "--quiet")
+        return command(*common, "--shard-size", SHARD_BYTES, "--threads", bench.threads, *more)
 
     def limit() -> float:
-        fresh(out)
-        return bench.limit_seconds(files, "copy", bench.threads, out / "copy")
+        prepare()
+        return bench.limit_once(files, "copy", bench.threads, out / "copy")
 
     def shard_writer() -> float:
-        fresh(out)
+        prepare()
         done = python("shard_writer.py", source, out / "shards", SHARD_BYTES)
         return float(done["seconds"])
 
@@ -293,18 +302,6 @@ def pack_table(bench: Bench, source: Path, name: str, title: str, times_tar: flo
         Goal("times ShardWriter", table.times_faster("WebDataset ShardWriter"), 5),
     ]
     return table
-
-
-def fresh(out: Path) -> None:
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-
-
-def timed(out: Path, run: Callable[[], object]) -> float:
-    fresh(out)
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
 
 
 # --- Starting ------------------------------------------------------------------------------------
