@@ -2,7 +2,7 @@
 //
 //   shard   ..|hdr|jpg bytes................|pad|hdr|cls|pad|..
 //                 `------ one read, if the span is small -----'   into scratch, decoded from there
-//                 `-- a large raw field: straight into the slot
+//                 `-- a larger raw field: straight into the slot
 //
 // A RowFiller belongs to one thread (it owns the scratch memory); what it points to is shared.
 #pragma once
