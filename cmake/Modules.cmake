@@ -8,7 +8,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 if(HEADRACE_SANITIZE)
   target_compile_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE}
-                         -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE})
 endif()
 
