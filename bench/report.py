@@ -39,12 +39,18 @@ between rounds outside the clock.
   for packing also `write`. Nothing is kept, and no Python.
 - **WebDataset**: `WebDataset(shards).to_tuple(…).batched(256)` in the process itself, in order or
   with `shardshuffle=100` and `.shuffle(1000)`; with workers by `WebLoader`.
-- **MosaicML Streaming**: the same samples converted to MDS (bytes and int columns, shards of 64 MiB),
-  `shuffle=True`, read by `StreamingDataLoader` without workers.
+- **MosaicML Streaming**: the same samples converted to MDS (bytes and int columns, shards of
+  64 MiB), `shuffle=True`, read by `StreamingDataLoader` without workers.
 - **Grain**: the same samples converted to ArrayRecord with `group_size:1`,
   `MapDataset.source(…).shuffle().map().batch()` with as many read threads as we have.
-- **tar**: `tar cf` of the same folder. It keeps no checksums, makes no index and does not wait for the
-  disk; our row to compare is the one with `--no-fsync`.
+- **tar**: `tar cf` of the same folder. It keeps no checksums, makes no index and does not wait for
+  the disk; our row to compare is the one with `--no-fsync`.
+
+The limit of reading is harder than it looks: its buffer never leaves the L2 cache, while a batch of
+256 photographs is 22 MB that has to go to memory. Rows therefore come into a buffer that stays in
+the cache, and leave it by streaming stores (`src/base/stream_copy.h`). Copying from mapped files
+would beat this limit, but a file that is cut while it is mapped kills the process, and mapped pages
+count as its memory; so it is not done.
 """
 
 
