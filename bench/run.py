@@ -3,7 +3,8 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one pack start resume loose (all). Makes its inputs the first time.
-Writes OUT/results.json; bench/report.py makes docs/benchmarks.md from it.
+Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
+makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,15 @@ def main() -> None:
     load.append(os.getloadavg()[0])
     results["load"] = load
     where = arguments.out / "results.json"
+    if where.exists():
+        results["tables"] = merged(json.loads(where.read_text())["tables"], results["tables"])
     where.write_text(json.dumps(results, indent=1) + "\n")
     print(f"wrote {where}; load of the machine {load[0]:.1f} before, {load[1]:.1f} after")
+
+
+def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    tables = {table["name"]: table for table in old}
+    return list((tables | {table["name"]: table for table in new}).values())
 
 
 def machine() -> dict[str, Any]:
