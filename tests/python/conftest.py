@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+
+# A shell that starts the tests in the background has Ctrl-C ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Members = dict[str, bytes]
 
