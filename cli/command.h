@@ -9,8 +9,8 @@
 //                    return [options](Context& context) { return run(*options, context); };
 //                  }};
 //
-// and one line in verbs.h, which the file includes. An action returns the exit code, or an error, which the frame
-// prints (as JSON with --json) and turns into its exit code.
+// and one line in verbs.h, which the file includes. An action returns the exit code, or an error,
+// which the frame prints (as JSON with --json) and turns into its exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>
