@@ -41,6 +41,11 @@ class Catalog {
 /// Reads `path` (a manifest file in `store`) and its tables.
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store);
 
+/// Where the shards of a manifest in `store` are: there, or at `base` (a URL, an absolute path, or
+/// one relative to the manifest).
+Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
+                                          const std::string& base);
+
 /// Indexes archives now, with `options.threads` threads. `paths` are full paths.
 Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
                                                 const OpenOptions& options);

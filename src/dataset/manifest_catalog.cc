@@ -190,15 +190,14 @@ Result<std::string> read_table(const Store& store, const TableFile& file) {
   return bytes;
 }
 
-/// Where the shards are: beside the manifest, or at `base` (absolute, or relative to the manifest).
+}  // namespace
+
 Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
                                           const std::string& base) {
   if (base.empty()) return store;
   const bool absolute = base.starts_with('/') || base.find("://") != std::string::npos;
   return open_store(absolute ? base : store->name() + "/" + base);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store) {
   HR_TRY(const std::string root, read_all(*store, kManifestName));

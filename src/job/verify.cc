@@ -14,6 +14,7 @@
 #include "base/try.h"
 #include "format/key_rule.h"
 #include "io/urls.h"
+#include "job/verify_objects.h"
 #include "job/verify_shard.h"
 #include "job/verify_tables.h"
 
@@ -80,7 +81,7 @@ class ManifestCheck {
     name_swapped();
     if (!options_.quick) check_fields();
     check_all_keys();
-    return look_around();
+    return check_objects(store_, *catalog_, names_, findings_);
   }
 
  private:
@@ -204,47 +205,6 @@ class ManifestCheck {
     // What cannot be opened or has a bad header was found with the tables.
     if (!status.ok() && findings_.errors() == 0)
       findings_.add(Findings::kLast, {Severity::kError, FindingKind::kIndex, status.error()});
-  }
-
-  /// Objects beside the manifest that it does not know.
-  Status look_around() {
-    HR_TRY(const auto entries, store_->list(""));
-    std::unordered_set<std::string> known{kManifestName};
-    const Manifest& manifest = catalog_->manifest();
-    for (const TableFile* table :
-         {&manifest.shard_table, &manifest.place_table, &manifest.key_table})
-      known.insert(table->path);
-    for (const TableFile& table : manifest.index_files) known.insert(table.path);
-    const std::string root = store_->name() + "/";
-    for (const std::string& name : names_)
-      if (name.starts_with(root)) known.insert(name.substr(root.size()));
-    if (manifest.container == Container::kFiles) HR_CHECK(know_files(known));
-    for (const StoreEntry& entry : entries)
-      if (!known.contains(entry.path)) unexpected(root + entry.path, entry.path);
-    return {};
-  }
-
-  Status know_files(std::unordered_set<std::string>& known) const {
-    for (uint32_t s = 0; s < catalog_->table().size(); ++s) {
-      const auto index = catalog_->load_index(s);
-      if (!index.ok()) continue;  // reported with the shard
-      for (uint32_t i = 0; i < (*index)->size(); ++i)
-        for (const IndexMember& member : (*index)->members(i))
-          known.insert(std::string((*index)->object(member.object)));
-    }
-    return {};
-  }
-
-  void unexpected(std::string name, const std::string& path) {
-    const bool ours = path.starts_with(std::string(kTableFolder) + "/");
-    findings_.add(Findings::kLast,
-                  {Severity::kWarning,
-                   FindingKind::kUnexpected,
-                   {.code = Code::kFailure,
-                    .message = ours ? "a table that the manifest does not name, left by an earlier "
-                                      "or unfinished job"
-                                    : "the manifest does not name this object",
-                    .origin = {.shard = std::move(name)}}});
   }
 
   const std::shared_ptr<Store> store_;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -84,3 +85,31 @@ def run_python() -> Run:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Members]]:
+    """60 samples in two folders: {key: {field: bytes}}, and the folder that holds them."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = random.Random(7)
+    samples = {}
+    for animal in ("cat", "dog"):
+        (folder / animal).mkdir()
+        for i in range(30):
+            fields = {"bin": rng.randbytes(rng.randint(1, 1500)), "cls": b"%d" % (animal == "dog")}
+            if i % 7 == 0:
+                fields["txt"] = b"" if i == 7 else b"a note\n"
+            samples[f"{animal}/{i:03}"] = fields
+            for field, data in fields.items():
+                (folder / animal / f"{i:03}.{field}").write_bytes(data)
+    return folder, samples
+
+
+@pytest.fixture
+def packed(files: tuple[Path, dict[str, Members]], tmp_path: Path) -> Path:
+    """A fresh data set of six shards, to be damaged."""
+    from program import ok  # where the program is not built, only its own tests are skipped
+
+    out = tmp_path / "set"
+    ok("pack", files[0], "--out", out, "--samples", "10", "--quiet")
+    return out

@@ -12,38 +12,17 @@ import time
 from pathlib import Path
 
 import pytest
+from program import HEADRACE, ok, run, shards_of
 
-ROOT = Path(__file__).resolve().parents[2]
-CRASH_POINTS = ["marked", "shard_written", "shard_written:3", "shard_committed", "shard_committed:2",
-                "recorded", "recorded:4", "table", "table:2", "table:4", "tables", "synced", "rooted",
-                "records_removed"]
-
-
-def _binary() -> str:
-    named = os.environ.get("HEADRACE_BIN")
-    candidates = [named] if named else [ROOT / ".venv/bin/headrace", ROOT / "build/release/cli/headrace"]
-    for candidate in candidates:
-        if Path(candidate).is_file():
-            return str(candidate)
-    pytest.skip("the headrace program is not built", allow_module_level=True)
-
-
-HEADRACE = _binary()
-
-
-def run(*args, env=None, **kwargs):
-    return subprocess.run([HEADRACE, *map(str, args)], capture_output=True, timeout=120,
-                          env={**os.environ, **(env or {})}, **kwargs)
-
-
-def ok(*args, **kwargs):
-    done = run(*args, **kwargs)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return done
+CRASH_POINTS = [
+    *("marked", "shard_written", "shard_written:3", "shard_committed", "shard_committed:2"),
+    *("recorded", "recorded:4", "table", "table:2", "table:4", "tables", "synced", "rooted"),
+    "records_removed",
+]
 
 
 def report(*args):
-    return json.loads(ok(*args, "--json").stdout)
+    return json.loads(ok(*args, "--json"))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -100,8 +79,10 @@ def test_other_readers_see_the_same_files(source, tmp_path):
     ok("pack", tree, "--out", out, "--shard-size", "1MB")
     files = contents(tree)
     assert members(out) == files
-    listed = b"".join(subprocess.run(["tar", "--quoting-style=literal", "-tf", shard], check=True,
-                                     capture_output=True).stdout for shard in sorted(out.glob("*.tar")))
+    listed = b"".join(
+        subprocess.check_output(["tar", "--quoting-style=literal", "-tf", shard])
+        for shard in shards_of(out)
+    )
     assert sorted(listed.splitlines()) == sorted(os.fsencode(name) for name in files)
     ok("verify", out)
 
@@ -131,11 +112,11 @@ def test_killed_while_replacing_readers_see_the_old_or_the_new_one(point, source
     old = report("pack", source / "c0", "--out", out)
     command = ["pack", source, "--out", out, *OPTIONS, "--replace"]
     assert run(*command, env={"HEADRACE_CRASH_AT": point}).returncode == -signal.SIGKILL
-    seen = json.loads(ok("info", out, "--json").stdout)
+    seen = json.loads(ok("info", out, "--json"))
     assert seen["fingerprint"] == old["fingerprint"] or point == "rooted"
     ok("verify", out)
     ok(*command)
-    assert json.loads(ok("info", out, "--json").stdout)["samples"] == 400
+    assert json.loads(ok("info", out, "--json"))["samples"] == 400
     ok("verify", out)
 
 
@@ -169,8 +150,9 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(source, expected, tmp_path):
     rng = random.Random(5)
     stopped = 0
     for _ in range(100):
-        process = subprocess.Popen([HEADRACE, "pack", source, "--out", out, *OPTIONS, "-q"],
-                                   stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [HEADRACE, "pack", source, "--out", out, *OPTIONS, "-q"], stderr=subprocess.PIPE
+        )
         time.sleep(rng.uniform(0.004, 0.03))
         process.send_signal(signal.SIGINT)
         _, text = process.communicate(timeout=60)
@@ -199,8 +181,10 @@ def test_shards_that_were_finished_are_not_done_again(source, expected, tmp_path
 
 def test_a_full_disk_is_exit_8_and_resumable(source, expected, tmp_path):
     out = tmp_path / "out"
-    signal_ignored = lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # noqa: E731
-                              resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)))
+    signal_ignored = lambda: (
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # noqa: E731
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+    )
     full = run("pack", source, "--out", out, *OPTIONS, preexec_fn=signal_ignored)
     assert full.returncode == 8, full.stderr
     assert b"hint" in full.stderr
@@ -232,16 +216,21 @@ def test_ten_thousand_tiny_files(tmp_path):
     done = report("pack", tree, "--out", out, "--shards", "8", "--no-fsync")
     assert done["samples"] == 10_000 and len(done["shards"]) == 8
     ok("verify", out)
-    assert ok("cat", out, "04321", "txt").stdout == b"4321"
+    assert ok("cat", out, "04321", "txt") == b"4321"
 
 
 def test_lists_of_files(source, tmp_path):
     files = sorted(str(p) for p in (source / "c1").iterdir())
     (tmp_path / "list.txt").write_text("\n".join(files))
     a = report("pack", "@" + str(tmp_path / "list.txt"), "--out", tmp_path / "a", "--key", "base")
-    b = json.loads(subprocess.run(
-        [HEADRACE, "pack", "-", "--out", tmp_path / "b", "--key", "base", "--json"],
-        input=b"\0".join(map(os.fsencode, files)), capture_output=True, check=True).stdout)
+    b = json.loads(
+        subprocess.run(
+            [HEADRACE, "pack", "-", "--out", tmp_path / "b", "--key", "base", "--json"],
+            input=b"\0".join(map(os.fsencode, files)),
+            capture_output=True,
+            check=True,
+        ).stdout
+    )
     c = report("pack", *files, "--out", tmp_path / "c")
     assert a["samples"] == 100
     assert a["fingerprint"] == b["fingerprint"] == c["fingerprint"]
@@ -251,21 +240,26 @@ def test_dry_run_and_explain_write_nothing(source, tmp_path):
     out = tmp_path / "out"
     plan = report("pack", source, "--out", out, "--dry-run", *OPTIONS)
     assert len(plan["shards"]) == 10 and plan["samples"] == 400
-    assert b"plan" in ok("pack", source, "--out", out, "--explain").stdout
+    assert b"plan" in ok("pack", source, "--out", out, "--explain")
     assert not out.exists()
     assert plan["shards"] == report("pack", source, "--out", out, *OPTIONS)["shards"]
 
 
 def test_sorted_classes_are_hinted_at(source, tmp_path):
-    sorted_by_class = ok("pack", source, "--out", tmp_path / "a", "--samples", "50")
+    sorted_by_class = run("pack", source, "--out", tmp_path / "a", "--samples", "50")
     assert b"--shuffle" in sorted_by_class.stderr
-    assert b"--shuffle" not in ok("pack", source, "--out", tmp_path / "b", *OPTIONS).stderr
+    assert b"--shuffle" not in run("pack", source, "--out", tmp_path / "b", *OPTIONS).stderr
 
 
 def test_wrong_options_are_exit_2(source, tmp_path):
     out = tmp_path / "out"
-    for wrong in (["--on-missing", "what"], ["--shards", "3", "--samples", "4"], ["--name", "x"],
-                  ["--key", "(?<key>"], ["--shard-size", "many"]):
+    for wrong in (
+        ["--on-missing", "what"],
+        ["--shards", "3", "--samples", "4"],
+        ["--name", "x"],
+        ["--key", "(?<key>"],
+        ["--shard-size", "many"],
+    ):
         assert run("pack", source, "--out", out, *wrong).returncode == 2, wrong
     assert run("pack", tmp_path / "nothing", "--out", out).returncode == 3
     assert not out.exists()
@@ -287,5 +281,5 @@ def test_index_in_place_elsewhere_and_damaged(source, tmp_path):
         file.truncate(file.seek(0, 2) // 2)
     damaged = run("index", shards, "--json")
     assert damaged.returncode == 4
-    finding = json.loads(damaged.stdout)["findings"]
-    assert len(finding) == 1 and "shard-000002.tar" in finding[0]["shard"] and finding[0]["offset"] > 0
+    (finding,) = json.loads(damaged.stdout)["findings"]
+    assert "shard-000002.tar" in finding["shard"] and finding["offset"] > 0
