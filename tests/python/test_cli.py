@@ -38,7 +38,7 @@ def test_version():
 
 
 @pytest.mark.parametrize(
-    "args, hint",
+    ("args", "hint"),
     [
         (["verfy", "x"], "Did you mean 'headrace verify'?"),
         (["ls", "x", "--membres"], "Did you mean '--members'?"),

@@ -1,6 +1,7 @@
 """`headrace verify`: every damage is found, at its shard, member and byte."""
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -268,3 +269,77 @@ def test_text_findings_say_shard_member_and_byte(packed):
     assert done.returncode == 4
     assert f"(shard {shard}, member {hit.name}, at byte {hit.offset})" in done.stdout.decode()
     assert b"errors" in done.stderr
+
+
+def places(report):
+    return {(f["kind"], Path(f["shard"]).name) for f in report["findings"]}
+
+
+def test_keys_that_come_again_in_another_shard_are_named_with_both_places(tmp_path):
+    make_tar(tmp_path / "0.tar", ["a.txt", "b.txt"])
+    make_tar(tmp_path / "1.tar", ["c.txt", "a.txt"])
+    ok("index", tmp_path)
+    code, report = verify(tmp_path)
+    (twice,) = report["findings"]
+    assert code == 0 and report["manifest"] and twice["severity"] == "warning"
+    place = (twice["kind"], twice["shard"], twice["member"], twice["offset"])
+    assert place == ("duplicate_key", str(tmp_path / "1.tar"), "a", 1024)
+    assert twice["message"].endswith(f"was there before, in {tmp_path / '0.tar'} at byte 0")
+    assert verify(tmp_path, "--strict")[0] == 4
+
+
+@pytest.fixture(params=["beside the files", "elsewhere"])
+def loose(request, files, tmp_path):
+    """(the files, their manifest): an indexed folder of loose files."""
+    folder = tmp_path / "loose"
+    shutil.copytree(files[0], folder)
+    if request.param == "beside the files":
+        ok("index", folder)
+        return folder, folder
+    ok("index", folder, "--out", tmp_path / "manifest")
+    return folder, tmp_path / "manifest"
+
+
+def test_intact_loose_files_have_no_findings(loose):
+    code, report = verify(loose[1])
+    assert code == 0 and report["findings"] == [] and report["samples"] == 60
+
+
+def test_loose_files_that_changed_size_vanished_or_came_are_named(loose):
+    folder, manifest = loose
+    (folder / "cat/000.bin").write_bytes(b"")
+    with open(folder / "cat/001.bin", "ab") as file:
+        file.write(b"more")
+    (folder / "dog/002.cls").unlink()
+    code, report = verify(manifest)
+    expected = {
+        ("truncated", "cat/000.bin"),
+        ("size", "cat/001.bin"),
+        ("missing", "dog/002.cls"),
+    }
+    assert code == 4 and {(f["kind"], f["member"]) for f in report["findings"]} == expected
+
+    (folder / "dog/new.bin").write_bytes(b"new")
+    _, report = verify(manifest)
+    assert [f["shard"] for f in found(report, "unexpected")] == [str(folder / "dog/new.bin")]
+
+
+@pytest.mark.parametrize("out", ["manifest", "set/own"])
+def test_shards_elsewhere_are_checked_and_looked_around(packed, tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)  # names relative and absolute mean the same folder
+    (packed / "headrace.json").unlink()
+    ok("index", packed, "--out", out)
+    code, report = verify(out)
+    assert code == 0 and report["findings"] == [] and report["samples"] == 60
+
+    flip(packed / "shard-000002.tar", 3)
+    (packed / "extra.tar").write_bytes((packed / "shard-000000.tar").read_bytes())
+    (tmp_path / out / "stray.bin").write_bytes(b"")
+    code, report = verify(out)
+    assert code == 4
+    assert places(report) == {
+        ("unexpected", "extra.tar"),
+        ("unexpected", "stray.bin"),
+        ("header", "shard-000002.tar"),
+        ("checksum", "shard-000002.tar"),
+    }

@@ -181,11 +181,12 @@ def test_shards_that_were_finished_are_not_done_again(source, expected, tmp_path
 
 def test_a_full_disk_is_exit_8_and_resumable(source, expected, tmp_path):
     out = tmp_path / "out"
-    signal_ignored = lambda: (
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # noqa: E731
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
-    )
-    full = run("pack", source, "--out", out, *OPTIONS, preexec_fn=signal_ignored)
+
+    def limit_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    full = run("pack", source, "--out", out, *OPTIONS, preexec_fn=limit_files)
     assert full.returncode == 8, full.stderr
     assert b"hint" in full.stderr
     assert not list(out.rglob("*.part"))
