@@ -132,6 +132,13 @@ enum class Channels : uint8_t { rgb, gray, rgba, unchanged };
 
 enum class Layout : uint8_t { chw, hwc };
 
+/// How exactly lossy pictures are decoded.
+///
+///   exact  the bytes that the codec's defaults give, so those of Pillow
+///   fast   the fast transform and plain upsampling of colours; a picture that is made smaller by
+///          half or more may be decoded at 1/2, 1/4 or 1/8 of its size. Other pixels, for speed.
+enum class DecodeSettings : uint8_t { exact, fast };
+
 /// A JPEG, PNG or WebP picture, told apart by its first bytes.
 ///
 /// Randomness is a pure function of (seed, epoch, position, number of the operation in `ops`), so
@@ -146,6 +153,7 @@ struct ImageSpec {
   DType dtype = DType::u8;  ///< u8 or f32; Normalize makes it f32 by itself
   bool unit_range = false;  ///< f32 without Normalize: divide by 255
   Layout layout = Layout::chw;
+  DecodeSettings decode = DecodeSettings::exact;
   bool upright = true;  ///< turn the picture as its EXIF orientation says
   uint64_t pixel_limit = kDefaultPixelLimit;
   bool operator==(const ImageSpec&) const = default;

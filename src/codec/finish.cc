@@ -44,26 +44,6 @@ void write_any(const Picture& picture, bool mirror, Layout layout, T* row, Value
   }
 }
 
-template <int kChannels>
-void turn(const Picture& from, int orientation, uint8_t* out) {
-  // Orientations 1-8: from the first line and column of the file to those of the upright picture.
-  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  const bool transpose = lies_on_its_side(orientation);
-  const int width = transpose ? from.height : from.width;
-  const int height = transpose ? from.width : from.height;
-  for (int y = 0; y < height; ++y) {
-    const int up = flip_y ? height - 1 - y : y;
-    for (int x = 0; x < width; ++x, out += kChannels) {
-      const int along = flip_x ? width - 1 - x : x;
-      const int from_x = transpose ? up : along;
-      const int from_y = transpose ? along : up;
-      const uint8_t* pixel = from.line(from_y) + static_cast<size_t>(from_x) * kChannels;
-      std::copy(pixel, pixel + kChannels, out);
-    }
-  }
-}
-
 }  // namespace
 
 ValueTables ValueTables::plain() {
@@ -107,28 +87,6 @@ void write_f32(const Picture& picture, bool mirror, Layout layout, const ValueTa
   const std::array<const float*, 4> of = {tables.of(0), tables.of(1), tables.of(2), tables.of(3)};
   write_any(picture, mirror, layout, reinterpret_cast<float*>(row),
             [&](uint8_t byte, int channel) { return of[static_cast<size_t>(channel)][byte]; });
-}
-
-Picture turn_upright(const Picture& from, int orientation, MutableBytes into) {
-  auto* out = reinterpret_cast<uint8_t*>(into.data());
-  switch (from.channels) {
-    case 1:
-      turn<1>(from, orientation, out);
-      break;
-    case 2:
-      turn<2>(from, orientation, out);
-      break;
-    case 3:
-      turn<3>(from, orientation, out);
-      break;
-    default:
-      turn<4>(from, orientation, out);
-      break;
-  }
-  const bool side = lies_on_its_side(orientation);
-  const int width = side ? from.height : from.width;
-  return {out, width, side ? from.width : from.height, from.channels,
-          static_cast<size_t>(width) * static_cast<size_t>(from.channels)};
 }
 
 }  // namespace headrace

@@ -33,10 +33,4 @@ void write_u8(const Picture& picture, bool mirror, Layout layout, std::byte* row
 void write_f32(const Picture& picture, bool mirror, Layout layout, const ValueTables& tables,
                std::byte* row);
 
-/// The picture turned as its EXIF orientation says; the result lies in `into`.
-Picture turn_upright(const Picture& from, int orientation, MutableBytes into);
-
-/// True for the orientations that exchange width and height.
-inline bool lies_on_its_side(int orientation) { return orientation >= 5; }
-
 }  // namespace headrace

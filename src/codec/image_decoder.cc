@@ -8,12 +8,10 @@
 #include "codec/finish.h"
 #include "codec/geometry.h"
 #include "codec/image_recipe.h"
-#include "codec/jpeg.h"
+#include "codec/orientation.h"
 #include "codec/picture.h"
-#include "codec/png.h"
 #include "codec/resample.h"
 #include "codec/scratch.h"
-#include "codec/webp.h"
 
 namespace headrace {
 namespace {
@@ -45,13 +43,37 @@ Picture padded(const Picture& from, const Box& box, ReusedBuffer& into) {
   return {out, box.width, box.height, from.channels, stride};
 }
 
-Picture cut(const Picture& from, const Box& box) {
-  Picture picture = from;
-  picture.pixels =
-      from.line(box.top) + static_cast<size_t>(box.left) * static_cast<size_t>(from.channels);
-  picture.width = box.width;
-  picture.height = box.height;
-  return picture;
+/// What of the upright picture must be decoded, and at which fraction of its size.
+struct Need {
+  Box box;
+  int shrink = 1;
+};
+
+/// The part of the first step's box that lies inside of the picture; at least a pixel of it.
+Box inner_part(const Box& box, Size picture) {
+  const int top = std::clamp(box.top, 0, picture.height - 1);
+  const int left = std::clamp(box.left, 0, picture.width - 1);
+  const int bottom = std::clamp(box.top + box.height, top + 1, picture.height);
+  const int right = std::clamp(box.left + box.width, left + 1, picture.width);
+  return {top, left, bottom - top, right - left};
+}
+
+Need needed(const Geometry& geometry, Size picture, int largest_shrink) {
+  if (geometry.count == 0) return {{0, 0, picture.height, picture.width}, 1};
+  const Step& first = geometry.steps[0];
+  Need need{inner_part(first.box, picture), 1};
+  if (!first.box.inside(picture)) return need;
+  while (2 * need.shrink <= largest_shrink &&
+         first.box.height / (2 * need.shrink) >= first.out.height &&
+         first.box.width / (2 * need.shrink) >= first.out.width)
+    need.shrink *= 2;
+  return need;
+}
+
+/// The first step's box in what was decoded.
+Box decoded_part(const Box& box, const Need& need, const Picture& decoded) {
+  if (need.shrink > 1) return {0, 0, decoded.height, decoded.width};
+  return {box.top - need.box.top, box.left - need.box.left, box.height, box.width};
 }
 
 class ImageDecoder final : public Decoder {
@@ -92,53 +114,41 @@ class ImageDecoder final : public Decoder {
   };
 
   Result<Prepared> prepare(ByteView encoded, const RowKey& key, Scratch& scratch) const {
-    HR_TRY(const PictureKind kind, sniff_picture(encoded));
-    switch (kind) {
-      case PictureKind::jpeg:
-        return prepare_with(JpegReader(), encoded, key, scratch);
-      case PictureKind::png:
-        return prepare_with(PngReader(), encoded, key, scratch);
-      case PictureKind::webp:
-        return prepare_with(WebpReader(), encoded, key, scratch);
-    }
-    return Error{Code::kFailure, "unknown kind of picture", {}, {}};
-  }
-
-  template <typename Reader>
-  Result<Prepared> prepare_with(Reader&& reader, ByteView encoded, const RowKey& key,
-                                Scratch& scratch) const {
     Scratch::Buffers& buffers = scratch.buffers();
-    HR_TRY(PictureHeader header, reader.open(encoded, spec_.channels));
-    const uint64_t pixels =
-        static_cast<uint64_t>(header.width) * static_cast<uint64_t>(header.height);
-    if (pixels > spec_.pixel_limit)
-      return too_large(static_cast<uint64_t>(header.height), static_cast<uint64_t>(header.width),
-                       spec_.pixel_limit);
-    const int channels = wanted_channels(spec_.channels, header.channels);
-    const auto pixel = static_cast<size_t>(std::max(header.buffer_pixel, channels));
-    auto* bytes = reinterpret_cast<uint8_t*>(buffers.decoded.take(pixels * pixel).data());
-    HR_CHECK(reader.read(bytes));
-    if constexpr (std::is_same_v<Reader, PngReader>) header.orientation = reader.orientation();
-    convert_channels(bytes, pixels, header.channels, channels);
+    HR_TRY(const PictureKind kind, sniff_picture(encoded));
+    PictureReader& reader = buffers.readers.of(kind);
+    HR_TRY(const PictureHeader header,
+           reader.open(encoded, {spec_.channels, spec_.decode == DecodeSettings::fast}));
+    HR_CHECK(check_pixels({header.height, header.width}));
+    const int orientation = spec_.upright ? header.orientation : 1;
+    const Size upright = upright_size({header.height, header.width}, orientation);
+    HR_TRY(Geometry geometry, plan_geometry(spec_.ops, upright, key));
 
-    Prepared prepared;
-    prepared.picture = {bytes, header.width, header.height, channels,
-                        static_cast<size_t>(header.width) * static_cast<size_t>(channels)};
-    if (spec_.upright && header.orientation != 1)
-      prepared.picture = turn_upright(prepared.picture, header.orientation,
-                                      buffers.upright.take(pixels * static_cast<size_t>(channels)));
-    HR_TRY(const Geometry geometry,
-           plan_geometry(spec_.ops, {prepared.picture.height, prepared.picture.width}, key));
-    prepared.mirror = geometry.mirror;
-    for (size_t i = 0; i < geometry.count; ++i)
-      HR_CHECK(run(geometry.steps[i], i, prepared.picture, buffers));
+    const Need need = needed(geometry, upright, header.largest_shrink);
+    Prepared prepared{{}, geometry.mirror};
+    Picture& picture = prepared.picture;
+    HR_TRY(picture,
+           reader.read(box_in_file(need.box, upright, orientation), need.shrink, buffers.decoded));
+    picture = convert_channels(picture, wanted_channels(spec_.channels, picture.channels),
+                               buffers.converted);
+    if (orientation != 1) picture = turn_upright(picture, orientation, buffers.upright);
+    for (size_t i = 0; i < geometry.count; ++i) {
+      Step& step = geometry.steps[i];
+      if (i == 0) step.box = decoded_part(step.box, need, picture);
+      HR_CHECK(run(step, i, picture, buffers));
+    }
     return prepared;
   }
 
-  Status run(const Step& step, size_t number, Picture& picture, Scratch::Buffers& buffers) const {
-    const auto height = static_cast<uint64_t>(step.out.height);
-    const auto width = static_cast<uint64_t>(step.out.width);
+  Status check_pixels(Size size) const {
+    const auto height = static_cast<uint64_t>(size.height);
+    const auto width = static_cast<uint64_t>(size.width);
     if (height * width > spec_.pixel_limit) return too_large(height, width, spec_.pixel_limit);
+    return Status();
+  }
+
+  Status run(const Step& step, size_t number, Picture& picture, Scratch::Buffers& buffers) const {
+    HR_CHECK(check_pixels(step.out));
     // Pictures of successive steps lie in alternate buffers.
     if (step.box.inside({picture.height, picture.width})) {
       picture = cut(picture, step.box);

@@ -4,10 +4,13 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
 #include <string>
+
+#include "codec/orientation.h"
 
 namespace headrace {
 
@@ -21,7 +24,7 @@ struct JpegState {
   char words[JMSG_LENGTH_MAX];
   size_t file_size;
   size_t error_offset;
-  bool in_scans;
+  bool in_scans;  ///< the header was read
 };
 
 namespace {
@@ -106,11 +109,10 @@ void choose_colors(jpeg_decompress_struct& codec, Channels wish) {
 }
 
 /// Leaf: false after an error.
-bool open_leaf(JpegState& state, const unsigned char* bytes, Channels wish) {
+bool open_leaf(JpegState& state, const unsigned char* bytes, const PictureWish& wish) {
   if (setjmp(state.leave) != 0) return false;
   jpeg_decompress_struct& codec = state.codec;
   jpeg_create_decompress(&codec);
-  codec.client_data = &state;
   codec.progress = &state.progress;
   codec.src = &state.source;
   state.source.next_input_byte = bytes;
@@ -121,25 +123,83 @@ bool open_leaf(JpegState& state, const unsigned char* bytes, Channels wish) {
   if (codec.num_components != 1 && codec.num_components != 3 && codec.num_components != 4)
     leave_saying(state, "it has a number of components other than 1, 3 and 4");
   state.in_scans = true;
-  choose_colors(codec, wish);
+  choose_colors(codec, wish.channels);
+  if (wish.fast) {
+    codec.dct_method = JDCT_FASTEST;
+    codec.do_fancy_upsampling = FALSE;
+  }
   return true;
 }
 
-/// Leaf: false after an error.
-bool read_leaf(JpegState& state, uint8_t* pixels) {
+/// Leaf: false after an error. The size of the whole picture at this scale is known then.
+bool start_leaf(JpegState& state, int shrink) {
+  if (setjmp(state.leave) != 0) return false;
+  state.codec.scale_num = 1;
+  state.codec.scale_denom = static_cast<unsigned>(shrink);
+  jpeg_start_decompress(&state.codec);
+  return true;
+}
+
+/// The columns that are decoded for some columns of the picture.
+struct Columns {
+  JDIMENSION left;
+  JDIMENSION width;
+};
+
+/// Fancy upsampling mixes each pixel's colour from two neighbours, and the codec takes the edge of
+/// what it decodes for the edge of the picture; so one more colour sample is decoded on each side.
+/// It also changes its method where it decodes less than three colour samples a line.
+Columns with_margin(const jpeg_decompress_struct& codec, int left, int width) {
+  const int sample = codec.max_h_samp_factor;
+  const int all = static_cast<int>(codec.output_width);
+  const int begin = std::max(0, std::min(left - sample, all - 4 * sample));
+  const int end = std::min(all, std::max(left + width + sample, begin + 4 * sample));
+  return {static_cast<JDIMENSION>(begin), static_cast<JDIMENSION>(end - begin)};
+}
+
+/// True for a progressive file that leaves some detail out: the codec then smooths each block by
+/// its neighbours, also by those outside of a box.
+bool smooths_blocks(const jpeg_decompress_struct& codec) {
+  if (!codec.progressive_mode || codec.coef_bits == nullptr) return false;
+  for (int c = 0; c < codec.num_components; ++c)
+    for (int i = 0; i < DCTSIZE2; ++i)
+      if (codec.coef_bits[c][i] != 0) return true;
+  return false;
+}
+
+/// Leaf: false after an error. Decodes no other columns from now on; the codec moves the first one
+/// to the left, to where a block begins.
+bool crop_leaf(JpegState& state, Columns& columns) {
+  if (setjmp(state.leave) != 0) return false;
+  jpeg_crop_scanline(&state.codec, &columns.left, &columns.width);
+  return true;
+}
+
+/// Leaf: false after an error. Lines [top, top + height).
+bool read_leaf(JpegState& state, JDIMENSION top, JDIMENSION height, uint8_t* pixels) {
   constexpr JDIMENSION kLines = 16;
   if (setjmp(state.leave) != 0) return false;
   jpeg_decompress_struct& codec = state.codec;
-  jpeg_start_decompress(&codec);
+  if (top > 0) jpeg_skip_scanlines(&codec, top);
   const size_t stride = size_t{codec.output_width} * static_cast<size_t>(codec.output_components);
   JSAMPROW lines[kLines];
-  while (codec.output_scanline < codec.output_height) {
-    for (JDIMENSION i = 0; i < kLines; ++i)
-      lines[i] = pixels + stride * (size_t{codec.output_scanline} + i);
-    jpeg_read_scanlines(&codec, lines, kLines);
+  for (JDIMENSION done = 0; done < height;) {
+    const JDIMENSION count = std::min(kLines, height - done);
+    for (JDIMENSION i = 0; i < count; ++i) lines[i] = pixels + stride * (size_t{done} + i);
+    done += jpeg_read_scanlines(&codec, lines, count);
   }
-  jpeg_finish_decompress(&codec);
+  if (codec.output_scanline == codec.output_height) jpeg_finish_decompress(&codec);
   return true;
+}
+
+/// Whether the mark of the end follows behind what was read: it cannot occur inside of coded data.
+/// Files of several scans have been read to their end before the first line.
+bool end_follows(JpegState& state) {
+  if (jpeg_has_multiple_scans(&state.codec) || state.codec.unread_marker == JPEG_EOI) return true;
+  const auto* begin = state.source.next_input_byte;
+  for (const auto* at = begin + state.source.bytes_in_buffer; at - begin >= 2; --at)
+    if (at[-2] == 0xFF && at[-1] == JPEG_EOI) return true;
+  return false;
 }
 
 /// Inverted CMYK, as all writers make it, to RGB by Pillow's formula: (1 - k)(1 - c).
@@ -164,7 +224,8 @@ Error error_of(const JpegState& state) {
 }  // namespace
 
 JpegReader::JpegReader() : state_(std::make_unique<JpegState>()) {
-  state_->codec.err = jpeg_std_error(&state_->errors);
+  jpeg_decompress_struct& codec = state_->codec;
+  codec.err = jpeg_std_error(&state_->errors);
   state_->errors.error_exit = on_error;
   state_->errors.emit_message = on_message;
   state_->progress.progress_monitor = on_progress;
@@ -177,10 +238,13 @@ JpegReader::JpegReader() : state_(std::make_unique<JpegState>()) {
 
 JpegReader::~JpegReader() { jpeg_destroy_decompress(&state_->codec); }
 
-Result<PictureHeader> JpegReader::open(ByteView file, Channels wish) {
-  state_->file_size = file.size();
+Result<PictureHeader> JpegReader::open(ByteView file, const PictureWish& wish) {
+  // A codec that is used again keeps the tables of the file before, which this one may lack.
+  jpeg_destroy_decompress(&state_->codec);
   // Set before jpeg_create_decompress, which keeps it, so that errors inside find their way.
   state_->codec.client_data = state_.get();
+  state_->file_size = file.size();
+  state_->in_scans = false;
   if (!open_leaf(*state_, reinterpret_cast<const unsigned char*>(file.data()), wish))
     return error_of(*state_);
   const jpeg_decompress_struct& codec = state_->codec;
@@ -191,12 +255,10 @@ Result<PictureHeader> JpegReader::open(ByteView file, Channels wish) {
   PictureHeader header;
   header.width = static_cast<int>(codec.image_width);
   header.height = static_cast<int>(codec.image_height);
-  const bool cmyk = codec.out_color_space == JCS_CMYK;
-  header.buffer_pixel = cmyk                                     ? 4
-                        : codec.out_color_space == JCS_GRAYSCALE ? 1
-                        : codec.out_color_space == JCS_EXT_RGBA  ? 4
-                                                                 : 3;
-  header.channels = cmyk ? 3 : header.buffer_pixel;
+  header.channels = codec.out_color_space == JCS_GRAYSCALE  ? 1
+                    : codec.out_color_space == JCS_EXT_RGBA ? 4
+                                                            : 3;
+  if (wish.fast) header.largest_shrink = 8;
   constexpr std::string_view kExif("Exif\0\0", 6);
   for (auto* marker = codec.marker_list; marker != nullptr; marker = marker->next) {
     const ByteView data(reinterpret_cast<const std::byte*>(marker->data), marker->data_length);
@@ -207,11 +269,33 @@ Result<PictureHeader> JpegReader::open(ByteView file, Channels wish) {
   return header;
 }
 
-Status JpegReader::read(uint8_t* pixels) {
-  const bool cmyk = state_->codec.out_color_space == JCS_CMYK;
-  if (!read_leaf(*state_, pixels)) return error_of(*state_);
-  if (cmyk) cmyk_to_rgb(pixels, size_t{state_->codec.image_width} * state_->codec.image_height);
-  return Status();
+Result<Picture> JpegReader::read(const Box& box, int shrink, ReusedBuffer& into) {
+  const jpeg_decompress_struct& codec = state_->codec;
+  if (!start_leaf(*state_, shrink)) return error_of(*state_);
+  const Box scaled = divided(box, shrink);
+  const Size all{static_cast<int>(codec.output_height), static_cast<int>(codec.output_width)};
+  const Box part = smooths_blocks(codec) ? Box{0, 0, all.height, all.width} : scaled;
+  Columns columns{0, codec.output_width};
+  if (part.width < all.width) {
+    columns = with_margin(codec, part.left, part.width);
+    if (!crop_leaf(*state_, columns)) return error_of(*state_);
+  }
+  const auto pixel = static_cast<size_t>(codec.output_components);
+  const size_t decoded = size_t{codec.output_width} * static_cast<size_t>(part.height);
+  uint8_t* pixels = into.take_pixels(decoded * pixel);
+  if (!read_leaf(*state_, static_cast<JDIMENSION>(part.top), static_cast<JDIMENSION>(part.height),
+                 pixels))
+    return error_of(*state_);
+  if (codec.output_scanline < codec.output_height && !end_follows(*state_))
+    return picture_error("JPEG", "its end is missing, after " + std::to_string(state_->file_size) +
+                                     " bytes of the field");
+  const bool cmyk = codec.out_color_space == JCS_CMYK;
+  if (cmyk) cmyk_to_rgb(pixels, decoded);
+  const int channels = cmyk ? 3 : codec.output_components;
+  const Picture lines{pixels, static_cast<int>(codec.output_width), part.height, channels,
+                      size_t{codec.output_width} * static_cast<size_t>(channels)};
+  return cut(lines, {scaled.top - part.top, scaled.left - static_cast<int>(columns.left),
+                     scaled.height, scaled.width});
 }
 
 }  // namespace headrace

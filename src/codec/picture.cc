@@ -6,32 +6,6 @@
 namespace headrace {
 namespace {
 
-/// A TIFF block is read through this: numbers of its byte order, zero past its end.
-class TiffView {
- public:
-  TiffView(ByteView bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
-
-  uint32_t u16(size_t at) const { return number(at, 2); }
-  uint32_t u32(size_t at) const { return number(at, 4); }
-  bool has(size_t at, size_t size) const {
-    return at <= bytes_.size() && size <= bytes_.size() - at;
-  }
-
- private:
-  uint32_t number(size_t at, size_t size) const {
-    if (!has(at, size)) return 0;
-    uint32_t value = 0;
-    for (size_t i = 0; i < size; ++i) {
-      const size_t digit = big_endian_ ? i : size - 1 - i;
-      value = value << 8 | std::to_integer<uint32_t>(bytes_[at + digit]);
-    }
-    return value;
-  }
-
-  ByteView bytes_;
-  bool big_endian_;
-};
-
 uint8_t luma(const uint8_t* rgb) {
   // 0.299, 0.587, 0.114 in units of 2^-16.
   return static_cast<uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
@@ -74,45 +48,40 @@ Result<PictureKind> sniff_picture(ByteView file) {
                "read the field as bytes and decode it yourself, or convert the files"};
 }
 
-int exif_orientation(ByteView tiff) {
-  constexpr uint32_t kOrientationTag = 0x0112;
-  constexpr uint32_t kShort = 3;
-  constexpr uint32_t kLong = 4;
-  const std::string_view text = as_text(tiff);
-  const bool big_endian = text.starts_with("MM");
-  if (!big_endian && !text.starts_with("II")) return 1;
-  const TiffView view(tiff, big_endian);
-  if (view.u16(2) != 42) return 1;
-  const size_t directory = view.u32(4);
-  const uint32_t entries = view.u16(directory);
-  for (uint32_t i = 0; i < entries; ++i) {
-    const size_t entry = directory + 2 + size_t{12} * i;
-    if (!view.has(entry, 12)) return 1;
-    if (view.u16(entry) != kOrientationTag) continue;
-    const uint32_t type = view.u16(entry + 2);
-    const uint32_t value = type == kShort  ? view.u16(entry + 8)
-                           : type == kLong ? view.u32(entry + 8)
-                                           : 1;
-    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
-  }
-  return 1;
-}
-
 Error picture_error(const char* format, const std::string& words) {
   return {Code::kCorrupt, std::string("damaged ") + format + ": " + words, {}, {}};
 }
 
-void convert_channels(uint8_t* pixels, size_t count, int from, int to) {
-  if (from == to) return;
-  const auto in_step = static_cast<size_t>(from);
+Picture convert_channels(const Picture& from, int to, ReusedBuffer& into) {
+  if (from.channels == to) return from;
+  const auto in_step = static_cast<size_t>(from.channels);
   const auto out_step = static_cast<size_t>(to);
-  if (to < from) {
-    for (size_t i = 0; i < count; ++i)
-      convert_pixel(pixels + i * in_step, from, pixels + i * out_step, to);
-  } else {
-    for (size_t i = count; i-- > 0;)
-      convert_pixel(pixels + i * in_step, from, pixels + i * out_step, to);
+  const size_t stride = static_cast<size_t>(from.width) * out_step;
+  auto* out = into.take_pixels(stride * static_cast<size_t>(from.height));
+  for (int y = 0; y < from.height; ++y) {
+    const uint8_t* in = from.line(y);
+    uint8_t* line = out + static_cast<size_t>(y) * stride;
+    for (int x = 0; x < from.width; ++x, in += in_step, line += out_step)
+      convert_pixel(in, from.channels, line, to);
   }
+  return {out, from.width, from.height, to, stride};
+}
+
+Picture cut(const Picture& from, const Box& box) {
+  Picture picture = from;
+  picture.pixels =
+      from.line(box.top) + static_cast<size_t>(box.left) * static_cast<size_t>(from.channels);
+  picture.width = box.width;
+  picture.height = box.height;
+  return picture;
+}
+
+Box divided(const Box& box, int shrink) {
+  const int top = box.top / shrink;
+  const int left = box.left / shrink;
+  const int bottom = (box.top + box.height + shrink - 1) / shrink;
+  const int right = (box.left + box.width + shrink - 1) / shrink;
+  return {top, left, bottom - top, right - left};
 }
 
 int wanted_channels(Channels wish, int in_file) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "codec/geometry.h"
+#include "codec/reused_buffer.h"
 #include "headrace/bytes.h"
 #include "headrace/field.h"
 #include "headrace/result.h"
@@ -27,26 +29,29 @@ struct Picture {
 struct PictureHeader {
   int width = 0;
   int height = 0;
-  int channels = 0;      ///< that the codec will write: 1 gray, 2 gray+alpha, 3 RGB, 4 RGBA
-  int buffer_pixel = 0;  ///< bytes a pixel that the codec needs while it decodes
-  int orientation = 1;   ///< EXIF, 1 (upright) to 8
+  int channels = 0;        ///< that the codec will write: 1 gray, 2 gray+alpha, 3 RGB, 4 RGBA
+  int orientation = 1;     ///< EXIF, 1 (upright) to 8
+  int largest_shrink = 1;  ///< by which the codec may divide the sides while it decodes: 1 to 8
 };
 
 enum class PictureKind : uint8_t { jpeg, png, webp };
+inline constexpr size_t kPictureKinds = 3;
 
 /// The kind by the first bytes; an unknown one is an error that shows them.
 Result<PictureKind> sniff_picture(ByteView file);
 
-/// The EXIF orientation in a TIFF block, 1 if there is none or the block is damaged: damaged
-/// metadata must not lose the sample.
-int exif_orientation(ByteView tiff);
-
 /// An error about damaged pixels in the codec's own words.
 Error picture_error(const char* format, const std::string& words);
 
-/// Turns `from` channels into `to` channels in place; `pixels` has room for the larger of both.
-/// Gray is ITU-R 601 luma in 16-bit fixed point, as Pillow's; alpha is dropped or set to opaque.
-void convert_channels(uint8_t* pixels, size_t count, int from, int to);
+/// The picture with `to` channels: itself if it has them, else a new one in `into`. Gray is ITU-R
+/// 601 luma in 16-bit fixed point, as Pillow's; alpha is dropped or set to opaque.
+Picture convert_channels(const Picture& from, int to, ReusedBuffer& into);
+
+/// A part of the picture; the same pixels in memory. Precondition: the box is inside of it.
+Picture cut(const Picture& from, const Box& box);
+
+/// The box in a picture whose sides are divided by `shrink`: the smallest that has all of it.
+Box divided(const Box& box, int shrink);
 
 /// Channels of a row for a wish and what the file has.
 int wanted_channels(Channels wish, int in_file);

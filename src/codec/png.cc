@@ -7,6 +7,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/little_endian.h"
+#include "codec/orientation.h"
+
 namespace headrace {
 
 /// Plain C data. The functions that longjmp may leave touch nothing else.
@@ -21,7 +24,6 @@ struct PngState {
   size_t at;
   size_t stored_bits;  ///< a pixel, as the file has it: 1 to 64
   size_t stride;
-  int orientation;
 };
 
 namespace {
@@ -88,13 +90,6 @@ bool start_leaf(PngState& state, Channels wish) {
   return true;
 }
 
-int orientation_in(png_structp codec, png_infop info) {
-  png_uint_32 size = 0;
-  png_bytep bytes = nullptr;
-  if (png_get_eXIf_1(codec, info, &size, &bytes) == 0) return 1;
-  return exif_orientation({reinterpret_cast<const std::byte*>(bytes), size});
-}
-
 /// Leaf: false after an error.
 bool read_leaf(PngState& state, uint8_t* pixels) {
   if (setjmp(state.leave) != 0) return false;
@@ -104,14 +99,32 @@ bool read_leaf(PngState& state, uint8_t* pixels) {
     for (png_uint_32 y = 0; y < height; ++y)
       png_read_row(state.codec, pixels + state.stride * y, nullptr);
   png_read_end(state.codec, state.end);
-  state.orientation = orientation_in(state.codec, state.info);
-  if (state.orientation == 1) state.orientation = orientation_in(state.codec, state.end);
   return true;
 }
 
 Error error_of(const PngState& state) {
   return picture_error("PNG", std::string(state.words) + ", before byte " +
                                   std::to_string(state.at) + " of the field");
+}
+
+void close(PngState& state) {
+  if (state.codec != nullptr) png_destroy_read_struct(&state.codec, &state.info, &state.end);
+}
+
+uint32_t load_be32(const std::byte* from) { return __builtin_bswap32(load_le<uint32_t>(from)); }
+
+/// The orientation in the eXIf chunk, wherever it is; it may follow the pixels.
+int orientation_in(ByteView file) {
+  constexpr size_t kSignature = 8;
+  constexpr size_t kAroundData = 12;  // length, name; checksum
+  for (size_t at = kSignature; file.size() - at >= kAroundData;) {
+    const uint64_t size = load_be32(file.data() + at);
+    if (size > file.size() - at - kAroundData) return 1;
+    if (as_text(file.subspan(at + 4, 4)) == "eXIf")
+      return exif_orientation(file.subspan(at + 8, size));
+    at += kAroundData + size;
+  }
+  return 1;
 }
 
 /// What deflate can at most make of a byte (zlib's technical details: 1032:1).
@@ -121,36 +134,36 @@ constexpr uint64_t kDeflateGain = 1032;
 
 PngReader::PngReader() : state_(std::make_unique<PngState>()) {}
 
-PngReader::~PngReader() {
-  png_infop infos[] = {state_->info, state_->end};
-  if (state_->codec == nullptr) return;
-  png_destroy_read_struct(&state_->codec, &infos[0], &infos[1]);
-}
+PngReader::~PngReader() { close(*state_); }
 
-Result<PictureHeader> PngReader::open(ByteView file, Channels wish) {
+Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
+  close(*state_);
+  *state_ = {};
   state_->bytes = file.data();
   state_->size = file.size();
-  state_->orientation = 1;
   if (!open_leaf(*state_)) return error_of(*state_);
   const uint64_t width = png_get_image_width(state_->codec, state_->info);
   const uint64_t height = png_get_image_height(state_->codec, state_->info);
   if (width * state_->stored_bits / 8 * height / kDeflateGain > file.size())
     return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
                                     std::to_string(height) + " pixels, too many for its bytes");
-  if (!start_leaf(*state_, wish)) return error_of(*state_);
+  if (!start_leaf(*state_, wish.channels)) return error_of(*state_);
   PictureHeader header;
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
   header.channels = png_get_channels(state_->codec, state_->info);
-  header.buffer_pixel = header.channels;
+  header.orientation = orientation_in(file);
   return header;
 }
 
-Status PngReader::read(uint8_t* pixels) {
+Result<Picture> PngReader::read(const Box& box, int, ReusedBuffer& into) {
+  const png_uint_32 width = png_get_image_width(state_->codec, state_->info);
+  const png_uint_32 height = png_get_image_height(state_->codec, state_->info);
+  uint8_t* pixels = into.take_pixels(state_->stride * height);
   if (!read_leaf(*state_, pixels)) return error_of(*state_);
-  return Status();
+  const Picture picture{pixels, static_cast<int>(width), static_cast<int>(height),
+                        png_get_channels(state_->codec, state_->info), state_->stride};
+  return cut(picture, box);
 }
-
-int PngReader::orientation() const { return state_->orientation; }
 
 }  // namespace headrace

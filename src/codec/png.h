@@ -6,24 +6,20 @@
 
 #include <memory>
 
-#include "codec/picture.h"
+#include "codec/picture_reader.h"
 
 namespace headrace {
 
 struct PngState;
 
-/// Reads one file: open(), then read(). Belongs to one thread.
-class PngReader {
+class PngReader final : public PictureReader {
  public:
   PngReader();
-  ~PngReader();
+  ~PngReader() override;
 
-  /// Reads the header. The file's bytes must outlive the reader.
-  Result<PictureHeader> open(ByteView file, Channels wish);
-  /// Writes the pixels without gaps; `pixels` has width x height x buffer_pixel bytes.
-  Status read(uint8_t* pixels);
-  /// Known after read(), as the chunk may follow the pixels.
-  int orientation() const;
+  Result<PictureHeader> open(ByteView file, const PictureWish& wish) override;
+  /// Decodes the whole picture: each line of a PNG is made from the one above it.
+  Result<Picture> read(const Box& box, int shrink, ReusedBuffer& into) override;
 
  private:
   std::unique_ptr<PngState> state_;

@@ -3,34 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "codec/decoder.h"
+#include "codec/picture_readers.h"
+#include "codec/reused_buffer.h"
 
 namespace headrace {
 
-/// Uninitialised bytes that are used again.
-class ReusedBuffer {
- public:
-  /// `size` bytes whose content is undefined; invalidates what was taken before.
-  MutableBytes take(size_t size) {
-    if (size > capacity_) {
-      bytes_.reset();
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
-      capacity_ = size;
-    }
-    return {bytes_.get(), size};
-  }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  size_t capacity_ = 0;
-};
-
 struct Scratch::Buffers {
+  PictureReaders readers;
   ReusedBuffer row;         ///< a dynamic row
-  ReusedBuffer decoded;     ///< the picture as the file has it
+  ReusedBuffer decoded;     ///< the picture, or its part, as the file has it
+  ReusedBuffer converted;   ///< with the channels of the row
   ReusedBuffer upright;     ///< the picture turned
   ReusedBuffer padded[2];   ///< pictures with zeros around them, in turn
   ReusedBuffer horizontal;  ///< a resize, between its two passes

@@ -1,22 +1,20 @@
 // WebP by libwebp: lossy, lossless, alpha; of an animation the first frame, which must cover the
-// whole canvas.
+// whole canvas. Of a box only what it needs is decoded: lines below it are not.
 #pragma once
 
-#include "codec/picture.h"
+#include "codec/picture_reader.h"
 
 namespace headrace {
 
-/// Reads one file: open(), then read(). Belongs to one thread.
-class WebpReader {
+class WebpReader final : public PictureReader {
  public:
-  /// Reads the header. The file's bytes must outlive the reader.
-  Result<PictureHeader> open(ByteView file, Channels wish);
-  /// Writes the pixels without gaps; `pixels` has width x height x buffer_pixel bytes.
-  Status read(uint8_t* pixels);
+  Result<PictureHeader> open(ByteView file, const PictureWish& wish) override;
+  Result<Picture> read(const Box& box, int shrink, ReusedBuffer& into) override;
 
  private:
   ByteView frame_;
   PictureHeader header_;
+  bool fast_ = false;
 };
 
 }  // namespace headrace
