@@ -54,6 +54,8 @@ ImageSpec image_spec(const nb::dict& recipe) {
   image.dtype = dtype_of(recipe);
   image.unit_range = get<bool>(recipe, "unit_range");
   image.layout = get<std::string>(recipe, "layout") == "CHW" ? Layout::chw : Layout::hwc;
+  image.decode =
+      get<std::string>(recipe, "decode") == "fast" ? DecodeSettings::fast : DecodeSettings::exact;
   image.upright = get<bool>(recipe, "upright");
   image.pixel_limit = get<uint64_t>(recipe, "pixel_limit");
   return image;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/counter_rng.h"
+#include "codec/jpeg.h"
 #include "codec/picture_readers.h"
 #include "codec/support.h"
 
@@ -151,6 +152,54 @@ TEST(CropDecode, OfPngEqualsTheWholePictureCut) {
 TEST(CropDecode, WithTheFastSettingsEqualsTheWholePictureCut) {
   expect_crops("jpeg", {Channels::rgb, true}, 20);
   expect_crops("webp", {Channels::rgb, true}, 5);
+}
+
+TEST(CropDecode, AtAFractionOfTheSizeEqualsTheWholePictureCut) {
+  for (const char* name : {"baseline_420", "baseline_444", "baseline_440", "progressive_420"}) {
+    SCOPED_TRACE(name);
+    Pixels pixels(read_file(golden_folder() + "/jpeg/" + name + ".jpg"), {Channels::rgb, true});
+    for (const int shrink : {2, 4, 8})
+      expect_boxes_equal(pixels, random_boxes(pixels.size(), 60), shrink);
+  }
+}
+
+/// The largest difference between two pictures.
+int difference(const std::string& a, const std::string& b) {
+  int largest = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<uint8_t>(a[i]) - static_cast<uint8_t>(b[i])));
+  return largest;
+}
+
+TEST(CropDecode, WithTheFastSettingsStaysCloseToTheExactPicture) {
+  const std::string file = read_file(golden_folder() + "/jpeg/baseline_444.jpg");
+  Pixels exact(file, {Channels::rgb, false});
+  Pixels fast(file, {Channels::rgb, true});
+  const int apart = difference(exact.of(exact.whole()), fast.of(fast.whole()));
+  EXPECT_GT(apart, 0);
+  EXPECT_LE(apart, 8);
+}
+
+TEST(CropDecode, OfACutJpegIsAnErrorAlsoAboveTheCut) {
+  const std::string file = read_file(golden_folder() + "/jpeg/cut_scan_90pc.jpg");
+  JpegReader reader;
+  ReusedBuffer buffer;
+  ASSERT_TRUE(reader.open(as_bytes(file), {}).ok());
+  const auto picture = reader.read({0, 0, 8, 8}, 1, buffer);
+  ASSERT_FALSE(picture.ok());
+  EXPECT_NE(picture.error().message.find("its end is missing"), std::string::npos);
+}
+
+TEST(CropDecode, KeepsNothingOfTheFileBefore) {
+  // This file has no quantisation table; the one before it has.
+  const std::string before = read_file(golden_folder() + "/jpeg/baseline_444.jpg");
+  const std::string file = read_file(golden_folder() + "/jpeg/missing_dqt.jpg");
+  JpegReader reader;
+  ReusedBuffer buffer;
+  ASSERT_TRUE(reader.open(as_bytes(before), {}).ok());
+  ASSERT_TRUE(reader.read({0, 0, 8, 8}, 1, buffer).ok());
+  const auto header = reader.open(as_bytes(file), {});
+  EXPECT_FALSE(header.ok() && reader.read({0, 0, 8, 8}, 1, buffer).ok());
 }
 
 }  // namespace
