@@ -7,8 +7,8 @@
 #include "base/try.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/pack_choices.h"
 #include "cli/progress.h"
+#include "cli/sample_options.h"
 #include "cli/verbs.h"
 
 namespace headrace::cli {
@@ -17,10 +17,8 @@ namespace {
 struct Options {
   IndexOptions index;
   std::string kind = "auto";
+  SampleOptions samples;
   std::string label_from;
-  std::string on_duplicate = "error";
-  std::string on_missing;
-  std::string fields;
   bool no_checksums = false;
   bool no_fsync = false;
 };
@@ -36,9 +34,7 @@ Result<IndexOptions> parse(const Options& o, const Context& context) {
       choose("--kind", o.kind,
              {{"auto", IndexKind::kAuto}, {"tar", IndexKind::kTar}, {"files", IndexKind::kFiles}},
              &index.kind));
-  HR_CHECK(choose_duplicate(o.on_duplicate, &index.on_duplicate));
-  HR_CHECK(choose_missing(o.on_missing, &index.on_missing));
-  index.fields = split_fields(o.fields);
+  HR_CHECK(take_sample_options(o.samples, &index));
   index.checksums = !o.no_checksums;
   index.fsync = !o.no_fsync;
   index.threads = context.threads;
@@ -81,20 +77,20 @@ void write_json(const IndexOptions& options, const IndexReport& report, double s
 
 void write_text(const IndexOptions& options, const IndexReport& report, double seconds,
                 Context& context) {
-  const std::string what = format_count(report.shards) + " shards";
+  const std::string what = format_number_of(report.shards, "shard");
   if (report.complete_before)
     return context.note("nothing to do: " + printable(report.out) + " indexes exactly this");
   if (options.dry_run)
     return context.note("would index " +
                         (report.container == Container::kTar
                              ? what + " (" + format_bytes(report.bytes) + ")"
-                             : format_count(report.samples) + " samples of loose files") +
+                             : format_number_of(report.samples, "sample") + " of loose files") +
                         " of " + printable(report.folder) + " to " + printable(report.out));
-  context.note("indexed " + format_count(report.samples) + " samples in " + what + " (" +
+  context.note("indexed " + format_number_of(report.samples, "sample") + " in " + what + " (" +
                format_bytes(report.bytes) + ") to " + printable(report.out) + " in " +
                format_seconds(seconds) +
                (report.shards_reused > 0
-                    ? "; " + format_count(report.shards_reused) + " shards were known"
+                    ? "; " + format_number_of(report.shards_reused, "shard") + " known before"
                     : ""));
 }
 
@@ -105,12 +101,7 @@ Result<int> run(const Options& o, Context& context) {
     const ProgressLine line(context, "indexing", "shards");
     return index_dataset(options, context.progress);
   }();
-  if (!indexed.ok()) {
-    Error error = std::move(indexed).error();
-    if (error.code == Code::kInterrupted && error.hint.empty())
-      error.hint = "The same command goes on where it was stopped.";
-    return error;
-  }
+  if (!indexed.ok()) return resumable(std::move(indexed).error());
   const IndexReport& report = *indexed;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -119,8 +110,8 @@ Result<int> run(const Options& o, Context& context) {
   if (!report.findings.empty()) {
     if (!context.json)
       for (const Error& finding : report.findings) print_error(finding, false);
-    context.note(format_count(report.findings.size()) + " of " + format_count(report.shards) +
-                 " shards are damaged; nothing was written");
+    context.note(format_count(report.findings.size()) + " of " +
+                 format_number_of(report.shards, "shard") + " damaged; nothing was written");
     return exit_code(Code::kCorrupt);
   }
   if (!context.json) write_text(options, report, seconds, context);
@@ -137,27 +128,13 @@ Action setup(CLI::App& app) {
                  "Where the manifest goes, as for a read-only folder (beside the shards)")
       ->type_name("DEST");
   app.add_option("--kind", o->kind, "What the folder holds: auto, tar, files")->type_name("KIND");
-  app.add_option("--key", index.key_rule,
-                 "How a name becomes key and field: webdataset, base, path, flat, or a REGEX with "
-                 "groups 'key' and 'field'")
-      ->type_name("RULE");
+  add_key_option(app, o->samples);
   app.add_flag("--no-checksums", o->no_checksums,
                "Shards: read headers only; verify cannot check bytes then");
   app.add_flag("--lenient", index.lenient, "Shards: take archives without an end mark");
 
   const std::string files = "Loose files";
-  app.add_option("--fields", o->fields, "Take only these, as jpg,json")
-      ->type_name("LIST")
-      ->group(files);
-  app.add_option("--on-missing", o->on_missing,
-                 "A sample lacks a field: error, warn, ignore, drop-sample, drop-field")
-      ->type_name("POLICY")
-      ->group(files);
-  app.add_option("--on-duplicate", o->on_duplicate,
-                 "Two files are one field: error, first, last, rename")
-      ->type_name("POLICY")
-      ->group(files);
-  app.add_flag("--hidden", index.hidden, "Also files whose names start with a dot")->group(files);
+  add_sample_options(app, o->samples, files);
   app.add_option("--label-from", o->label_from, "Needs pack; says so")->group("");
 
   const std::string job = "Job";

@@ -138,8 +138,8 @@ class Page {
          right(format_count(s.block_samples.median), 11) +
          right(format_count(s.block_samples.max), 11));
     char text[80];
-    std::snprintf(text, sizeof text, "  %s blocks; the largest shard has %.2f x the mean",
-                  format_count(s.blocks).c_str(), imbalance(set_, s));
+    std::snprintf(text, sizeof text, "  %s; the largest shard has %.2f x the mean",
+                  format_number_of(s.blocks, "block").c_str(), imbalance(set_, s));
     line(text);
     line("");
   }
@@ -147,8 +147,9 @@ class Page {
   void classes(const ClassSurvey& found) {
     const auto& all = found.classes;
     if (all.empty()) return;
-    line("  " + format_count(all.size()) + " classes by '" + found.field + "': " +
-         format_count(all.back().count) + " to " + format_count(all.front().count) + " samples");
+    line("  " + format_count(all.size()) + (all.size() == 1 ? " class by '" : " classes by '") +
+         found.field + "': " + format_count(all.back().count) + " to " +
+         format_number_of(all.front().count, "sample"));
     const size_t shown = all.size() <= kClassLines + 1 ? all.size() : kClassLines;
     size_t widest = 0;
     for (size_t i = 0; i < shown; ++i) widest = std::max(widest, printable(title(all[i])).size());

@@ -8,8 +8,8 @@
 #include "base/try.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/pack_choices.h"
 #include "cli/progress.h"
+#include "cli/sample_options.h"
 #include "cli/verbs.h"
 
 namespace headrace::cli {
@@ -17,11 +17,9 @@ namespace {
 
 struct Options {
   PackOptions pack;
+  SampleOptions samples;
   std::string label_from;
-  std::string on_duplicate = "error";
-  std::string on_missing;
   std::string on_error = "error";
-  std::string fields;
   std::string shard_size;
   std::string memory = "256MiB";
   std::optional<uint64_t> shuffle;
@@ -35,11 +33,9 @@ Result<PackOptions> parse(const Options& o, const Context& context) {
     HR_CHECK(choose("--label-from", o.label_from,
                     {{"folder", LabelFrom::kFolder}, {"parent", LabelFrom::kParent}},
                     &pack.label_from));
-  HR_CHECK(choose_duplicate(o.on_duplicate, &pack.on_duplicate));
-  HR_CHECK(choose_missing(o.on_missing, &pack.on_missing));
+  HR_CHECK(take_sample_options(o.samples, &pack));
   HR_CHECK(choose("--on-error", o.on_error,
                   {{"error", OnBadSample::kError}, {"skip", OnBadSample::kSkip}}, &pack.on_error));
-  pack.fields = split_fields(o.fields);
   if (!o.shard_size.empty()) {
     HR_TRY(pack.shard_bytes, parse_bytes(o.shard_size));
   }
@@ -92,9 +88,10 @@ void write_json(const PackOptions& options, const PackReport& report, double sec
 }
 
 std::string totals(const PackReport& report) {
-  return format_count(report.samples) + " samples (" + format_count(report.files) + " files, " +
-         format_bytes(report.payload_bytes) + ") in " + format_count(report.shards.size()) +
-         " shards (" + format_bytes(report.bytes) + ")";
+  return format_number_of(report.samples, "sample") + " (" +
+         format_number_of(report.files, "file") + ", " + format_bytes(report.payload_bytes) +
+         ") in " + format_number_of(report.shards.size(), "shard") + " (" +
+         format_bytes(report.bytes) + ")";
 }
 
 void write_plan(const PackOptions& options, const PackReport& report, Context& context) {
@@ -115,9 +112,9 @@ void explain(const PackOptions& options, const PackReport& report, Context& cont
     least = std::min(least, shard.bytes);
     most = std::max(most, shard.bytes);
   }
-  out.text("input     " + format_count(report.files) + " files, " +
+  out.text("input     " + format_number_of(report.files, "file") + ", " +
            format_bytes(report.payload_bytes) + ", by path, size and time of change\n");
-  out.text("samples   " + format_count(report.samples) + " by the key rule '" +
+  out.text("samples   " + format_count(report.samples) + ", by the key rule '" +
            printable(options.key_rule) + "'; fields:");
   for (const std::string& field : report.fields) out.text(" " + printable(field));
   out.text("\norder     ");
@@ -144,12 +141,7 @@ Result<int> run(const Options& o, Context& context) {
     const ProgressLine line(context, "packing", "samples");
     return pack(options, context.progress);
   }();
-  if (!packed.ok()) {
-    Error error = std::move(packed).error();
-    if (error.code == Code::kInterrupted && error.hint.empty())
-      error.hint = "The same command goes on where it was stopped.";
-    return error;
-  }
+  if (!packed.ok()) return resumable(std::move(packed).error());
   const PackReport& report = *packed;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -159,7 +151,7 @@ Result<int> run(const Options& o, Context& context) {
     context.note("skipped: " + printable(report.skipped[i].key) + ": " +
                  printable(report.skipped[i].reason));
   if (report.skipped.size() > 10)
-    context.note("skipped: " + format_count(report.skipped.size()) + " samples in all");
+    context.note("skipped: " + format_number_of(report.skipped.size(), "sample") + " in all");
   if (context.json) {
     write_json(options, report, seconds, context);
   } else if (o.explain) {
@@ -173,7 +165,7 @@ Result<int> run(const Options& o, Context& context) {
     context.note("packed " + totals(report) + " to " + printable(options.out) + " in " +
                  format_seconds(seconds) +
                  (report.shards_resumed > 0
-                      ? "; " + format_count(report.shards_resumed) + " shards were there already"
+                      ? "; " + format_number_of(report.shards_resumed, "shard") + " there already"
                       : ""));
   }
   return 0;
@@ -191,32 +183,17 @@ Action setup(CLI::App& app) {
       ->type_name("DEST");
 
   const std::string samples = "Samples";
-  app.add_option("--key", pack.key_rule,
-                 "How a path becomes key and field: webdataset, base, path, flat, or a REGEX with "
-                 "groups 'key' and 'field'. Dots in a key's last part are written as '_'")
-      ->type_name("RULE")
-      ->group(samples);
+  add_key_option(app, o->samples);
+  add_sample_options(app, o->samples, samples);
   app.add_option("--label-from", o->label_from,
                  "Add the field cls, a class number, from the first 'folder' below the source or "
                  "from the 'parent' folder of the file")
       ->type_name("WHAT")
       ->group(samples);
-  app.add_option("--fields", o->fields, "Take only these, as jpg,cls")
-      ->type_name("LIST")
-      ->group(samples);
-  app.add_option("--on-missing", o->on_missing,
-                 "A sample lacks a field: error, warn, ignore, drop-sample, drop-field")
-      ->type_name("POLICY")
-      ->group(samples);
-  app.add_option("--on-duplicate", o->on_duplicate,
-                 "Two files are one field: error, first, last, rename")
-      ->type_name("POLICY")
-      ->group(samples);
   app.add_option("--on-error", o->on_error,
                  "A file changed, vanished or cannot be read: error, skip (the sample)")
       ->type_name("POLICY")
       ->group(samples);
-  app.add_flag("--hidden", pack.hidden, "Also files whose names start with a dot")->group(samples);
 
   const std::string shards = "Shards";
   app.add_option("--shard-size", o->shard_size, "At most so many bytes a shard (256MiB)")

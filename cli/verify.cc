@@ -56,16 +56,13 @@ void print_json(const VerifyReport& report, int exit, Output& out) {
 }
 
 std::string summary(const VerifyReport& report, double seconds) {
-  const auto count = [](uint64_t n, const char* what) {
-    return format_count(n) + " " + what + (n == 1 ? "" : "s");
-  };
-  std::string text = count(report.samples, "sample") + " in " + count(report.shards, "shard") +
-                     ", " + format_bytes(report.bytes) + " read in " + format_seconds(seconds) +
-                     ": ";
+  std::string text = format_number_of(report.samples, "sample") + " in " +
+                     format_number_of(report.shards, "shard") + ", " + format_bytes(report.bytes) +
+                     " read in " + format_seconds(seconds) + ": ";
   if (report.errors == 0 && report.warnings == 0) return text + "all is well";
-  if (report.errors > 0) text += count(report.errors, "error");
+  if (report.errors > 0) text += format_number_of(report.errors, "error");
   if (report.errors > 0 && report.warnings > 0) text += ", ";
-  if (report.warnings > 0) text += count(report.warnings, "warning");
+  if (report.warnings > 0) text += format_number_of(report.warnings, "warning");
   const uint64_t listed = report.findings.size();
   if (listed < report.errors + report.warnings)
     text += " (" + format_count(listed) + " listed; --max-findings lists more)";

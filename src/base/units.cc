@@ -82,6 +82,10 @@ std::string format_count(uint64_t count) {
   return digits;
 }
 
+std::string format_number_of(uint64_t count, std::string_view noun) {
+  return format_count(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string format_seconds(double seconds) {
   std::array<char, 32> text{};
   if (seconds < 60) {

@@ -18,6 +18,9 @@ std::string format_bytes(uint64_t bytes);
 /// 1234567 -> "1,234,567".
 std::string format_count(uint64_t count);
 
+/// (1, "shard") -> "1 shard"; (1234, "shard") -> "1,234 shards".
+std::string format_number_of(uint64_t count, std::string_view noun);
+
 /// 3723.4 -> "1h02m03s"; 4.25 -> "4.2s".
 std::string format_seconds(double seconds);
 

@@ -45,7 +45,7 @@ Result<IndexInput> in_folder(const std::string& folder, const IndexOptions& opti
   }
   const size_t others = files - input.shards.size();
   if (others > 0 && !input.shards.empty())
-    input.notes.push_back(format_count(others) + " files that are no .tar were passed over");
+    input.notes.push_back(format_number_of(others, "file") + " passed over: no .tar");
   if (!input.shards.empty()) return input;
   return Error{.code = Code::kNotFound,
                .message = "there are no shards in '" + folder + "'",

@@ -175,12 +175,12 @@ void PackPlan::digest_inputs() {
 }
 
 void PackPlan::add_notes(const PackOptions& options) {
-  const auto add = [this](uint64_t count, const std::string& what) {
-    if (count > 0) notes_.push_back(format_count(count) + " " + what);
+  const auto add = [this](uint64_t count, const char* noun, const std::string& what) {
+    if (count > 0) notes_.push_back(format_number_of(count, noun) + " left out" + what);
   };
-  add(sources_.notes.hidden, "hidden files or folders were left out (--hidden takes them)");
-  add(sources_.notes.special, "sockets, pipes or devices were left out");
-  add(sources_.notes.loops, "links to folders above them were left out");
+  add(sources_.notes.hidden, "hidden name", " (--hidden takes them)");
+  add(sources_.notes.special, "socket, pipe or device file", "");
+  add(sources_.notes.loops, "link", ": to folders above them");
   for (const Error& error : unreadable()) notes_.push_back("left out: " + error.to_string());
   notes_.insert(notes_.end(), set_.notes.begin(), set_.notes.end());
   if (set_.samples.empty())

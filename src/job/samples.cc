@@ -51,7 +51,7 @@ class Grouper {
     if (renamed_.count() > 0) {
       claims_.insert(claims_.end(), renamed_claims_.begin(), renamed_claims_.end());
       sort_claims();
-      note(renamed_, "keys were claimed by files of several folders and got a number");
+      note(renamed_, "key", "claimed by files of several folders got a number");
     }
     HR_CHECK(settle_missing());
     HR_CHECK(make_samples());
@@ -62,9 +62,10 @@ class Grouper {
   std::string path(uint64_t file) const { return sources_.full_path(file); }
   std::string_view relative(uint64_t file) const { return sources_.files.path(file); }
 
-  void note(const Examples& examples, const std::string& what) {
+  void note(const Examples& examples, const char* noun, const std::string& what) {
     if (examples.count() > 0)
-      set_.notes.push_back(format_count(examples.count()) + " " + what + ": " + examples.text());
+      set_.notes.push_back(format_number_of(examples.count(), noun) + " " + what + ": " +
+                           examples.text());
   }
 
   Status claim_files() {
@@ -90,9 +91,9 @@ class Grouper {
       if (place.is_new) first_file_.push_back(file);
       claims_.push_back({place.number, field_number(name.field), file});
     }
-    note(no_part, "files are no part of a sample by the key rule '" + rule_.text() + "'");
-    note(not_wanted, "files have other fields than --fields");
-    note(dotted, "keys have dots in their last part, written as '_' so that every reader agrees");
+    note(no_part, "file", "outside the key rule '" + rule_.text() + "'");
+    note(not_wanted, "file", "with other fields than --fields");
+    note(dotted, "key", "with dots in the last part, written as '_' so that every reader agrees");
     return {};
   }
 
@@ -247,15 +248,15 @@ class Grouper {
       }
     }
     if (policy == OnMissing::kWarn) {
-      note(lacking, "samples lack a field");
+      note(lacking, "sample", "without some field");
     } else if (policy == OnMissing::kDropSample) {
-      note(lacking, "samples lack a field and were left out");
+      note(lacking, "sample", "left out for the lack of a field");
       std::erase_if(claims_, [&](const Claim& claim) { return drop_sample[claim.sample]; });
     } else {
       Examples dropped;
       for (uint32_t field = 0; field < drop_field.size(); ++field)
         if (drop_field[field]) dropped.add(set_.fields[field]);
-      note(dropped, "fields are not in every sample and were left out");
+      note(dropped, "field", "left out, not being in every sample");
       std::erase_if(claims_, [&](const Claim& claim) { return drop_field[claim.field]; });
     }
     return {};

@@ -174,7 +174,7 @@ void add_hints(const Dataset& set, Survey& out) {
   else
     for (const FieldSurvey& field : out.fields | std::views::filter(partial))
       hint("The field '" + field.name + "' is missing in " +
-           format_count(set.size() - field.count) + " samples.");
+           format_number_of(set.size() - field.count, "sample") + ".");
   const bool tar = set.manifest().container == Container::kTar;
   if (tar && set.shards() > 1 &&
       static_cast<double>(out.shard_bytes.max) >

@@ -1,8 +1,28 @@
-#include "cli/pack_choices.h"
-
-#include "base/try.h"
+#include "cli/sample_options.h"
 
 namespace headrace::cli {
+
+void add_key_option(CLI::App& app, SampleOptions& options) {
+  app.add_option("--key", options.key_rule,
+                 "How a name becomes key and field: webdataset, base, path, flat, or a REGEX with "
+                 "groups 'key' and 'field'")
+      ->type_name("RULE");
+}
+
+void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& group) {
+  app.add_option("--fields", options.fields, "Take only these, as jpg,cls")
+      ->type_name("LIST")
+      ->group(group);
+  app.add_option("--on-missing", options.on_missing,
+                 "A sample lacks a field: error, warn, ignore, drop-sample, drop-field")
+      ->type_name("POLICY")
+      ->group(group);
+  app.add_option("--on-duplicate", options.on_duplicate,
+                 "Two files are one field: error, first, last, rename")
+      ->type_name("POLICY")
+      ->group(group);
+  app.add_flag("--hidden", options.hidden, "Also files whose names start with a dot")->group(group);
+}
 
 Status choose_duplicate(const std::string& text, OnDuplicate* into) {
   return choose("--on-duplicate", text,
@@ -40,6 +60,12 @@ std::vector<std::string> split_fields(const std::string& text) {
     field.clear();
   }
   return fields;
+}
+
+Error resumable(Error error) {
+  if (error.code == Code::kInterrupted && error.hint.empty())
+    error.hint = "The same command goes on where it was stopped.";
+  return error;
 }
 
 }  // namespace headrace::cli
