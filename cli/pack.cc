@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/picture_options.h"
 #include "cli/progress.h"
 #include "cli/sample_options.h"
 #include "cli/verbs.h"
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   PackOptions pack;
   SampleOptions samples;
+  PictureWords pictures;
   std::string label_from;
   std::string on_error = "error";
   std::string shard_size;
@@ -36,6 +38,7 @@ Result<PackOptions> parse(const Options& o, const Context& context) {
   HR_CHECK(take_sample_options(o.samples, &pack));
   HR_CHECK(choose("--on-error", o.on_error,
                   {{"error", OnBadSample::kError}, {"skip", OnBadSample::kSkip}}, &pack.on_error));
+  HR_TRY(pack.pictures, parse_picture_options(o.pictures));
   if (!o.shard_size.empty()) {
     HR_TRY(pack.shard_bytes, parse_bytes(o.shard_size));
   }
@@ -75,8 +78,17 @@ void write_json(const PackOptions& options, const PackReport& report, double sec
   list("notes", report.notes);
   json.key("skipped").array();
   for (const SkippedSample& sample : report.skipped)
-    json.object().member("key", sample.key).member("reason", sample.reason).end();
-  json.end().key("shards").array();
+    json.object()
+        .member("key", sample.key)
+        .member("file", sample.file)
+        .member("reason", sample.reason)
+        .member("corrupt", sample.corrupt)
+        .end();
+  json.end()
+      .member("skipped_samples", report.skipped_samples)
+      .member("corrupt_samples", report.corrupt_samples);
+  if (options.pictures.any()) write_pictures(report.pictures, json.key("pictures"));
+  json.key("shards").array();
   for (const PackedShard& shard : report.shards)
     json.object()
         .member("name", shard.name)
@@ -134,6 +146,19 @@ void explain(const PackOptions& options, const PackReport& report, Context& cont
   out.text("plan      " + report.plan + "\n");
 }
 
+// The first by name; --json has more, and names the files.
+void note_skipped(const PackReport& report, const Context& context) {
+  constexpr size_t kNamed = 10;
+  for (size_t i = 0; i < std::min(report.skipped.size(), kNamed); ++i) {
+    const SkippedSample& sample = report.skipped[i];
+    context.note("left out: " + printable(sample.key) + ": " +
+                 (sample.corrupt ? printable(sample.file) + ": " : "") + printable(sample.reason));
+  }
+  if (report.skipped_samples > kNamed || report.corrupt_samples > 0)
+    context.note("left out: " + format_number_of(report.skipped_samples, "sample") + " in all, " +
+                 format_count(report.corrupt_samples) + " with a corrupt picture");
+}
+
 Result<int> run(const Options& o, Context& context) {
   HR_TRY(const PackOptions options, parse(o, context));
   const auto start = std::chrono::steady_clock::now();
@@ -147,11 +172,7 @@ Result<int> run(const Options& o, Context& context) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const std::string& note : report.notes) context.note("note: " + printable(note));
-  for (size_t i = 0; i < std::min<size_t>(report.skipped.size(), 10); ++i)
-    context.note("skipped: " + printable(report.skipped[i].key) + ": " +
-                 printable(report.skipped[i].reason));
-  if (report.skipped.size() > 10)
-    context.note("skipped: " + format_number_of(report.skipped.size(), "sample") + " in all");
+  note_skipped(report, context);
   if (context.json) {
     write_json(options, report, seconds, context);
   } else if (o.explain) {
@@ -167,6 +188,7 @@ Result<int> run(const Options& o, Context& context) {
                  (report.shards_resumed > 0
                       ? "; " + format_number_of(report.shards_resumed, "shard") + " there already"
                       : ""));
+    if (options.pictures.any()) context.note(describe_pictures(report.pictures));
   }
   return 0;
 }
@@ -194,6 +216,8 @@ Action setup(CLI::App& app) {
                  "A file changed, vanished or cannot be read: error, skip (the sample)")
       ->type_name("POLICY")
       ->group(samples);
+
+  add_picture_options(app, o->pictures);
 
   const std::string shards = "Shards";
   app.add_option("--shard-size", o->shard_size, "At most so many bytes a shard (256MiB)")
@@ -235,6 +259,7 @@ const Verb kPack{
         "headrace pack train/ --out shards/ --label-from folder --shuffle 7\n"
         "headrace pack images/ labels/ --out shards/ --fields jpg,json --samples 1000\n"
         "headrace pack stamps/ --out s/ --key '(?<key>.*?)(_(?<l>desc_..))?\\.(?<field>.*)'\n"
+        "headrace pack photos/ --out s/ --image 'max-side=512, quality=90' --drop-corrupt\n"
         "find . -name '*.jpg' -print0 | headrace pack - --out shards/\n",
     .setup = setup,
     .stoppable = true};

@@ -61,9 +61,13 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 /// A capsule that keeps `owner` alive.
 template <typename T>
 nb::capsule keeping(std::shared_ptr<T> owner) {
-  auto* held = new std::shared_ptr<T>(std::move(owner));
-  return nb::capsule(
-      held, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<T>*>(pointer); });
+  using Held = std::unique_ptr<std::shared_ptr<T>>;
+  Held held = std::make_unique<std::shared_ptr<T>>(std::move(owner));
+  nb::capsule capsule(held.get(), [](void* pointer) noexcept {
+    const Held dropped(static_cast<std::shared_ptr<T>*>(pointer));
+  });
+  static_cast<void>(held.release());
+  return capsule;
 }
 
 /// The elements of a column, as an array over the slot.
@@ -158,7 +162,7 @@ nb::list origins(const PyBatch& self) {
 template <typename T, typename F>
 NumpyArray per_row(const PyBatch& self, F f) {
   const size_t rows = self.batch->rows.size();
-  auto values = std::make_shared<std::unique_ptr<T[]>>(new T[rows + 1]);
+  auto values = std::make_shared<std::unique_ptr<T[]>>(std::make_unique<T[]>(rows + 1));
   for (size_t i = 0; i < rows; ++i) (*values)[i] = f(self.batch->rows[i]);
   return NumpyArray(values->get(), 1, &rows, keeping(values), nullptr, nb::dtype<T>());
 }
@@ -195,7 +199,7 @@ void bind_batch(nb::module_& module) {
       .def("all_bytes", [](const PyColumn& self) { return rows_as(self, to_bytes); })
       .def("all_texts", [](const PyColumn& self) { return rows_as(self, strict_str); })
       .def("__dlpack__",
-           [](const PyColumn& self, nb::kwargs options) {
+           [](const PyColumn& self, const nb::kwargs& options) {
              return nb::cast(elements<Array>(self)).attr("__dlpack__")(**options);
            })
       .def("__dlpack_device__",

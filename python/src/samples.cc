@@ -254,7 +254,7 @@ void bind_samples(nb::module_& module) {
           "get",
           [](const PySample& self, std::string_view name, nb::object fallback) -> nb::object {
             const std::optional<ByteView> bytes = self.find(name);
-            return bytes ? nb::object(to_bytes(*bytes)) : fallback;
+            return bytes ? nb::object(to_bytes(*bytes)) : std::move(fallback);
           },
           nb::arg("name"), nb::arg("default") = nb::none())
       .def("keys", &names)

@@ -106,10 +106,24 @@ void write_orientation_leaf(Transcoder& state, int orientation) {
   jpeg_write_marker(&state.out, JPEG_APP0 + 1, exif, sizeof exif);
 }
 
+/// Leaf: the file's coefficients, which the codec owns; nullptr after an error.
+jvirt_barray_ptr* read_leaf(Transcoder& state) {
+  if (setjmp(state.leave) != 0) return nullptr;
+  return jpeg_read_coefficients(&state.in);
+}
+
+/// Whether every bit of every coefficient has come; only progressive files keep count.
+bool is_complete(const jpeg_decompress_struct& in) {
+  if (in.coef_bits == nullptr) return true;
+  for (int component = 0; component < in.num_components; ++component)
+    for (const int missing : in.coef_bits[component])
+      if (missing != 0) return false;
+  return true;
+}
+
 /// Leaf: false after an error.
-bool transcode_leaf(Transcoder& state, bool keep, int orientation) {
+bool transcode_leaf(Transcoder& state, jvirt_barray_ptr* coefficients, bool keep, int orientation) {
   if (setjmp(state.leave) != 0) return false;
-  jvirt_barray_ptr* coefficients = jpeg_read_coefficients(&state.in);
   jpeg_create_compress(&state.out);
   jpeg_mem_dest(&state.out, &state.bytes, &state.size);
   jpeg_copy_critical_parameters(&state.in, &state.out);
@@ -203,15 +217,18 @@ Result<JpegFacts> read_jpeg_facts(ByteView file) {
                    .orientation = orientation_of(state.in)};
 }
 
-Status jpeg_to_baseline(ByteView file, JpegMetadata metadata, std::string& out) {
+Result<bool> jpeg_to_baseline(ByteView file, JpegMetadata metadata, std::string& out) {
   Transcoder state;
   if (!open(state, file)) return state.error();
   if (!has_data_for_blocks(state.in, file.size()))
     return picture_error("JPEG", "its header says more pixels than its bytes can hold");
+  jvirt_barray_ptr* coefficients = read_leaf(state);
+  if (coefficients == nullptr) return state.error();
+  if (!is_complete(state.in)) return false;
   const bool keep = metadata == JpegMetadata::kKeep;
-  if (!transcode_leaf(state, keep, orientation_of(state.in))) return state.error();
+  if (!transcode_leaf(state, coefficients, keep, orientation_of(state.in))) return state.error();
   out.append(reinterpret_cast<const char*>(state.bytes), state.size);
-  return {};
+  return true;
 }
 
 }  // namespace headrace

@@ -30,8 +30,9 @@ enum class JpegMetadata : uint8_t {
 
 /// The same picture as a baseline JPEG, without loss: quantised coefficients are copied, only their
 /// coding changes (what `jpegtran -optimize` does), so pixels are bit-identical. Reads progressive,
-/// extended and arithmetic-coded files. Appends to `out`. Strict as JpegReader: a file that the
-/// codec warns about is an error.
-Status jpeg_to_baseline(ByteView file, JpegMetadata metadata, std::string& out);
+/// extended and arithmetic-coded files. Appends to `out`. False, and nothing is appended, for a
+/// file whose scans are incomplete: decoders smooth it, which they would not do afterwards. Strict
+/// as JpegReader: a file that the codec warns about is an error.
+Result<bool> jpeg_to_baseline(ByteView file, JpegMetadata metadata, std::string& out);
 
 }  // namespace headrace

@@ -291,4 +291,19 @@ void copy_plain(const NpyArray& array, const std::vector<int64_t>& shape, Mutabl
   if (array.big_endian) reverse_units(into, complex ? element / 2 : element);
 }
 
+std::string npy_header_u8(std::span<const int64_t> shape) {
+  std::string dict = "{'descr': '|u1', 'fortran_order': False, 'shape': (";
+  for (const int64_t side : shape) dict += std::to_string(side) + (shape.size() == 1 ? "," : ", ");
+  if (shape.size() > 1) dict.resize(dict.size() - 2);
+  dict += "), }";
+  constexpr size_t kBefore = 10;  // magic, version and the length of the dictionary
+  constexpr size_t kUnit = 64;
+  dict.append(kUnit - 1 - (kBefore + dict.size()) % kUnit, ' ');
+  dict += '\n';
+  std::string header(kMagic);
+  header += {1, 0};
+  append_le(header, static_cast<uint16_t>(dict.size()));
+  return header + dict;
+}
+
 }  // namespace headrace

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "headrace/bytes.h"
@@ -30,5 +32,9 @@ bool is_plain(const NpyArray& array, const std::vector<int64_t>& shape);
 
 /// Writes the elements in C order, little-endian; `into` is as long as array.data.
 void copy_plain(const NpyArray& array, const std::vector<int64_t>& shape, MutableBytes into);
+
+/// The header of a version 1.0 file of uint8 in C order, of a multiple of 64 bytes as numpy's own;
+/// the elements follow it.
+std::string npy_header_u8(std::span<const int64_t> shape);
 
 }  // namespace headrace

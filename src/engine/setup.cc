@@ -43,6 +43,7 @@ std::vector<FieldSpec> raw_fields(const std::vector<std::shared_ptr<const Datase
   for (const auto& set : sets)
     for (const FieldSummary& field : set->manifest().fields) names.insert(field.name);
   std::vector<FieldSpec> fields;
+  fields.reserve(names.size());
   for (const std::string& name : names)
     fields.push_back({.name = name, .sources = {name}, .kind = BytesSpec{}, .fallback = ""});
   return fields;

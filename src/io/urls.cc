@@ -201,7 +201,7 @@ Result<std::vector<std::string>> expand_braces(std::string_view text) {
     names.reserve(middles.size() * tails.size());
     for (const std::string& middle : middles)
       for (const std::string& tail : tails)
-        names.push_back(std::string(text.substr(0, open)) + middle + tail);
+        names.emplace_back(text.substr(0, open)).append(middle).append(tail);
     return names;
   }
   return std::vector<std::string>{std::string(text)};

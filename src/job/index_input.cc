@@ -68,6 +68,7 @@ fs::path common_folder(const std::vector<fs::path>& paths) {
 
 Result<IndexInput> of_shards(const std::vector<std::string>& names, unsigned threads) {
   std::vector<fs::path> paths;
+  paths.reserve(names.size());
   for (const std::string& name : names)
     paths.push_back(fs::absolute(local_path(name)).lexically_normal());
   IndexInput input;

@@ -42,12 +42,14 @@ Result<std::vector<bool>> find_done(const PackPlan& plan, Store& store, Publicat
   return done;
 }
 
-// What was skipped is known from the records alone, for some may be of an earlier run.
-Status add_skipped(const Publication& publication, PackReport& report) {
+// What became of the samples is known from the records alone, for some may be of an earlier run.
+Status add_records(const Publication& publication, PackReport& report) {
   report.samples = report.bytes = 0;
   for (uint64_t task = 0; task < report.shards.size(); ++task) {
     HR_TRY(const ShardRecord record, publication.record(task));
     report.skipped.insert(report.skipped.end(), record.skipped.begin(), record.skipped.end());
+    report.skipped_samples += record.skipped_samples;
+    report.corrupt_samples += record.corrupt_samples;
     report.shards[task].samples = record.samples;
     report.shards[task].bytes = record.bytes;
     report.samples += record.samples;
@@ -87,8 +89,8 @@ Result<PackReport> pack_to(Store& store, const PackOptions& options, Progress& p
     progress.items += report.shards[shard].samples;
   }
   HR_CHECK(publication.begin());
-  HR_CHECK(write_shards(plan, options, store, publication, done, progress));
-  HR_CHECK(add_skipped(publication, report));
+  HR_TRY(report.pictures, write_shards(plan, options, store, publication, done, progress));
+  HR_CHECK(add_records(publication, report));
 
   Manifest facts;
   facts.classes = plan.set().classes;

@@ -26,6 +26,24 @@ enum class OnMissing { kError, kWarn, kIgnore, kDropSample, kDropField };
 enum class OnBadSample { kError, kSkip };
 enum class LabelFrom { kNothing, kFolder, kParent };
 
+/// What pack does to pictures on their way into the shards: fields of files named .jpg, .png …
+struct PictureOptions {
+  /// The longer side becomes at most so many pixels; smaller pictures stay byte for byte. 0: any.
+  /// JPEG files are written as JPEG again; other kinds are only shrunk together with `raw`.
+  uint32_t max_side = 0;
+  int quality = 90;  ///< of the JPEG that is written where a picture shrinks, 1 to 100
+  /// Decoded: the field becomes `npy`, uint8 of height x width x channels.
+  bool raw = false;
+  /// JPEG files that are not baseline become so, without loss.
+  bool baseline = false;
+  bool strip = false;  ///< with baseline: all metadata goes, but for the EXIF orientation
+  /// Every picture is decoded; a sample with one that cannot be is left out.
+  bool drop_corrupt = false;
+
+  bool changes_bytes() const { return max_side > 0 || raw || baseline; }
+  bool any() const { return changes_bytes() || drop_corrupt; }
+};
+
 struct PackOptions {
   std::vector<std::string> sources;  ///< folders, files, `@list.txt`, `-` (a list on stdin)
   std::string out;                   ///< destination folder or URL
@@ -39,8 +57,10 @@ struct PackOptions {
   /// Nothing: kError with `fields`, kIgnore without.
   std::optional<OnMissing> on_missing;
   OnBadSample on_error = OnBadSample::kError;
+  PictureOptions pictures;
 
-  uint64_t shard_bytes = 0;    ///< at most, but for a sample that is larger alone; 0: no limit
+  /// At most, but for a sample that is larger alone; 0: no limit. Counted before pictures change.
+  uint64_t shard_bytes = 0;
   uint64_t shard_samples = 0;  ///< at most; 0: no limit
   uint64_t shards = 0;         ///< exactly, of equal counts (fewer if there are fewer samples)
   std::string name = "shard-%06d.tar";
@@ -64,6 +84,20 @@ struct PackedShard {
   uint64_t bytes = 0;
 };
 
+/// What was done to the pictures of the shards that this call wrote.
+struct PictureReport {
+  uint64_t pictures = 0;
+  uint64_t changed = 0;
+  uint64_t bytes_before = 0;
+  uint64_t bytes_after = 0;
+  /// Decoding as a loader does it, on one thread, of a sample of the pictures before and after.
+  uint64_t timed = 0;
+  double seconds_before = 0;
+  double seconds_after = 0;
+
+  void add(const PictureReport& more);
+};
+
 struct PackReport {
   std::string plan;  ///< digest
   uint64_t files = 0;
@@ -73,11 +107,14 @@ struct PackReport {
   std::vector<PackedShard> shards;
   std::vector<std::string> fields;
   std::vector<std::string> classes;
-  std::vector<SkippedSample> skipped;  ///< with on_error = kSkip: at most kSkippedListed a shard
-  uint64_t shards_resumed = 0;         ///< found finished
-  bool complete_before = false;        ///< the destination held exactly this; nothing was done
-  std::string fingerprint;             ///< of the data set; empty in a dry run
-  std::vector<std::string> notes;      ///< lines for people: warnings and hints
+  std::vector<SkippedSample> skipped;  ///< at most kSkippedListed a shard
+  uint64_t skipped_samples = 0;        ///< all of them,
+  uint64_t corrupt_samples = 0;        ///< and those with a picture that cannot be decoded
+  PictureReport pictures;
+  uint64_t shards_resumed = 0;     ///< found finished
+  bool complete_before = false;    ///< the destination held exactly this; nothing was done
+  std::string fingerprint;         ///< of the data set; empty in a dry run
+  std::vector<std::string> notes;  ///< lines for people: warnings and hints
 };
 
 /// Errors: kUsage (options, two files for one field), kNotFound (no such source), kChanged (an

@@ -11,6 +11,7 @@
 #include "format/tar_writer.h"
 #include "io/urls.h"
 #include "job/name_template.h"
+#include "job/picture_pass.h"
 
 namespace headrace {
 namespace {
@@ -20,6 +21,16 @@ using nlohmann::json;
 // Part of every digest: a change of what pack writes for the same plan changes it.
 constexpr const char* kPackVersion = "headrace-pack-1";
 constexpr uint64_t kShuffleKey = 0x7061636B;  // so that pack's order is not the loader's
+
+void add_pictures(const PictureOptions& pictures, json& out) {
+  if (pictures.max_side > 0) {
+    out["image"]["max_side"] = pictures.max_side;
+    if (!pictures.raw) out["image"]["quality"] = pictures.quality;
+  }
+  if (pictures.raw) out["image"]["raw"] = "uint8";
+  if (pictures.baseline) out["jpeg"] = pictures.strip ? "baseline,strip" : "baseline";
+  if (pictures.drop_corrupt) out["drop_corrupt"] = true;
+}
 
 std::string options_to_json(const PackOptions& options) {
   const char* labels[] = {"", "folder", "parent"};
@@ -37,6 +48,7 @@ std::string options_to_json(const PackOptions& options) {
   if (options.shard_samples > 0) out["samples"] = options.shard_samples;
   if (options.shards > 0) out["shards"] = options.shards;
   if (options.shuffle) out["shuffle"] = options.seed;
+  add_pictures(options.pictures, out);
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -63,6 +75,11 @@ size_t decimal_digits(uint32_t value) { return std::to_string(value).size(); }
 
 }  // namespace
 
+bool PackPlan::is_picture(const SampleMember& member) const {
+  return pictures_.any() && member.file != SampleMember::kLabel &&
+         is_picture_name(sources_.files.path(member.file));
+}
+
 uint64_t PackPlan::member_bytes(const SampleEntry& sample, const SampleMember& member) const {
   return member.file == SampleMember::kLabel ? decimal_digits(sample.label)
                                              : sources_.files[member.file].bytes;
@@ -87,14 +104,14 @@ uint64_t PackPlan::sample_bytes(const SampleEntry& sample) const {
   return bytes;
 }
 
-Result<PackPlan> PackPlan::make(const PackOptions& given) {
-  HR_CHECK(check_limits(given));
-  HR_TRY(const NameTemplate names, NameTemplate::parse(given.name));
-  const PackOptions options = with_limits(given, names);
+Result<PackPlan> PackPlan::make(const PackOptions& options) {
+  HR_CHECK(check_limits(options));
   const unsigned threads =
       options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
 
   PackPlan plan;
+  plan.pictures_ = options.pictures;
+  HR_CHECK(PicturePass::make(options.pictures));
   HR_TRY(plan.sources_, find_sources(options.sources, options.hidden, threads,
                                      url_scheme(options.out) == "mem" ? "" : options.out));
   auto& unreadable = plan.sources_.notes.unreadable;
@@ -109,15 +126,16 @@ Result<PackPlan> PackPlan::make(const PackOptions& given) {
   HR_TRY(plan.set_, group_samples(plan.sources_, options));
   plan.shuffle_ = options.shuffle;
   plan.permutation_ = Permutation(plan.set_.samples.size(), mix(options.seed, kShuffleKey));
-  plan.options_json_ = options_to_json(options);
-  HR_CHECK(plan.cut(options));
+  HR_TRY(const NameTemplate names, NameTemplate::parse(options.name));
+  const PackOptions limited = with_limits(options, names);
+  plan.options_json_ = options_to_json(limited);
+  HR_CHECK(plan.cut(limited, names));
   plan.digest_inputs();
   plan.add_notes(options);
   return plan;
 }
 
-Status PackPlan::cut(const PackOptions& options) {
-  HR_TRY(const NameTemplate names, NameTemplate::parse(options.name));
+Status PackPlan::cut(const PackOptions& options, const NameTemplate& names) {
   const uint64_t total = set_.samples.size();
   const uint64_t count_limit = std::min<uint64_t>(
       options.shard_samples > 0 ? options.shard_samples : UINT32_MAX, UINT32_MAX);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/permutation.h"
+#include "job/name_template.h"
 #include "job/pack.h"
 #include "job/samples.h"
 #include "job/sources.h"
@@ -47,20 +48,25 @@ class PackPlan {
   const SampleMember& member(const SampleEntry& sample, uint32_t number) const {
     return set_.members[sample.member_begin + number];
   }
+  const PictureOptions& pictures() const { return pictures_; }
+  /// Whether the member is a picture and something is done to pictures.
+  bool is_picture(const SampleMember& member) const;
+  /// In the sources.
   uint64_t member_bytes(const SampleEntry& sample, const SampleMember& member) const;
   /// KEY.FIELD
   void member_name(const SampleEntry& sample, const SampleMember& member, std::string& out) const;
-  /// Headers, payloads and padding of a sample.
+  /// Headers, payloads and padding of a sample, before pictures change.
   uint64_t sample_bytes(const SampleEntry& sample) const;
 
  private:
-  Status cut(const PackOptions& options);
+  Status cut(const PackOptions& options, const NameTemplate& names);
   void digest_inputs();
   void add_notes(const PackOptions& options);
   void add_class_hint();
 
   Sources sources_;
   SampleSet set_;
+  PictureOptions pictures_;
   bool shuffle_ = false;
   Permutation permutation_;
   std::vector<PlannedShard> shards_;

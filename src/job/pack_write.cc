@@ -34,10 +34,14 @@ class ShardWriter {
   template <typename Free>
   Status add(Segment segment, const Free& free, bool* finished) {
     std::unique_lock lock(mutex_);
+    if (spoiled_) {
+      free(std::move(segment));
+      return {};
+    }
     waiting_.emplace(segment.number, std::move(segment));
     if (writing_) return {};
     writing_ = true;
-    while (!waiting_.empty() && waiting_.begin()->first == next_) {
+    while (!spoiled_ && !waiting_.empty() && waiting_.begin()->first == next_) {
       Segment ready = std::move(waiting_.begin()->second);
       waiting_.erase(waiting_.begin());
       ++next_;
@@ -55,6 +59,18 @@ class ShardWriter {
     return {};
   }
 
+  /// Nothing more is written: the shard will be begun again, and this one never appears.
+  template <typename Free>
+  void spoil(const Free& free) {
+    const std::lock_guard lock(mutex_);
+    spoiled_ = true;
+    for (auto& [number, segment] : waiting_) free(std::move(segment));
+    waiting_.clear();
+  }
+
+  /// Once it is finished.
+  const PictureReport& pictures() const { return pictures_; }
+
  private:
   Status write(Segment& segment) {
     if (!sink_) {
@@ -62,8 +78,8 @@ class ShardWriter {
       HR_TRY(sink_, store_.create(record_.name));
     }
     for (const PlacedMember& placed : segment.placed) add_member(placed);
-    for (SkippedSample& sample : segment.skipped)
-      if (record_.skipped.size() < kSkippedListed) record_.skipped.push_back(std::move(sample));
+    for (SkippedSample& sample : segment.skipped) record_.skip(std::move(sample));
+    pictures_.add(segment.pictures);
     return append({segment.buffer.bytes.get(), segment.used});
   }
 
@@ -71,7 +87,7 @@ class ShardWriter {
   void add_member(const PlacedMember& placed) {
     const SampleEntry& sample = plan_.sample_at(placed.position);
     const SampleMember& member = plan_.member(sample, placed.member);
-    const uint64_t size = plan_.member_bytes(sample, member);
+    const uint64_t size = placed.size;
     const uint64_t data = record_.bytes + placed.data;
     const std::string& field = plan_.set().fields[member.field];
     if (placed.member == 0)
@@ -120,12 +136,14 @@ class ShardWriter {
   std::map<uint64_t, Segment> waiting_;
   uint64_t next_ = 0;
   bool writing_ = false;
+  bool spoiled_ = false;
 
   std::unique_ptr<ByteSink> sink_;
   Xxh3Stream digest_;
   ShardIndexBuilder builder_;
   std::vector<FieldSummary> summaries_;  // by number of the field
   ShardRecord record_;
+  PictureReport pictures_;
 };
 
 // Bounds the segments under way, and keeps their buffers.
@@ -175,20 +193,34 @@ class Pool {
   bool closed_ = false;
 };
 
+// Writes every shard that is not done. A shard that was spoiled (a sample of several segments broke
+// while its first ones were being written) is read on, so that all that has to be left out of it is
+// known, and is written again by the next Run.
 class Run {
  public:
+  struct Done {
+    std::vector<bool> shards;
+    LeftOut left_out;
+    PictureReport pictures;
+  };
+
+  /// `done` says what is left to do, and is kept up to date.
   Run(const PackPlan& plan, const PackOptions& options, Store& store, Publication& publication,
-      const std::vector<bool>& done, Progress& progress, unsigned threads)
+      Done& done, Progress& progress, unsigned threads)
       : plan_(plan),
         skip_(options.on_error == OnBadSample::kSkip),
         store_(store),
         publication_(publication),
         progress_(progress),
-        cutter_(plan, done, skip_),
-        pool_(std::max<size_t>(threads + 1, options.memory_bytes / Segment::kWhole)) {}
+        done_(done),
+        begun_(done.shards),
+        left_out_(done.left_out),
+        cutter_(plan, begun_, left_out_, skip_),
+        pool_(segments_at_once(options, threads)) {}
 
   void work() {
-    SegmentReader reader(plan_, skip_);
+    auto reader = SegmentReader::make(plan_, skip_);
+    if (!reader.ok()) return fail(0, 0, std::move(reader).error());
     while (!progress_.stopped()) {
       // The buffer first, then the segment: whoever holds a segment can always finish it.
       Segment segment;
@@ -198,7 +230,8 @@ class Run {
       if (!writer) return pool_.give(std::move(segment.buffer));
       const uint64_t shard = segment.shard;
       const uint64_t position = segment.from.position;
-      Status status = reader.fill(segment);
+      Status status = reader->fill(segment);
+      if (status.ok() && segment.spoiled) spoil(*writer, *std::move(segment.spoiled));
       if (status.ok())
         status = deliver(*writer, std::move(segment));
       else
@@ -214,6 +247,13 @@ class Run {
   }
 
  private:
+  // Decoded pictures may be many times what the plan knows of; fewer are under way then.
+  static size_t segments_at_once(const PackOptions& options, unsigned threads) {
+    const size_t least = threads + 1;
+    if (options.pictures.raw) return least;
+    return std::max<size_t>(least, options.memory_bytes / Segment::kWhole);
+  }
+
   std::shared_ptr<ShardWriter> next(Segment& segment) {
     const std::lock_guard lock(mutex_);
     if (error_) return nullptr;
@@ -230,18 +270,26 @@ class Run {
     const uint64_t shard = segment.shard;
     bool finished = false;
     Status status = writer.add(
-        std::move(segment),
-        [this](Segment written) {
-          progress_.bytes += written.used;
-          progress_.items += written.to.position - written.from.position;
-          pool_.give(std::move(written.buffer));
-        },
-        &finished);
+        std::move(segment), [this](Segment written) { free(std::move(written)); }, &finished);
     if (finished) {
       const std::lock_guard lock(mutex_);
+      done_.shards[shard] = true;
+      done_.pictures.add(writer.pictures());
       writers_.erase(shard);
     }
     return status;
+  }
+
+  void spoil(ShardWriter& writer, LeftOut::value_type sample) {
+    writer.spoil([this](Segment dropped) { free(std::move(dropped)); });
+    const std::lock_guard lock(mutex_);
+    done_.left_out.insert(std::move(sample));
+  }
+
+  void free(Segment segment) {
+    progress_.bytes += segment.planned;
+    progress_.items += segment.to.position - segment.from.position;
+    pool_.give(std::move(segment.buffer));
   }
 
   // Segments are taken in order, so those before a failed one are under way and will be heard.
@@ -260,6 +308,9 @@ class Run {
   Progress& progress_;
 
   std::mutex mutex_;  // of what follows
+  Done& done_;
+  const std::vector<bool> begun_;  // as it was when the run began, for the cutter
+  const LeftOut left_out_;
   SegmentCutter cutter_;
   std::map<uint64_t, std::shared_ptr<ShardWriter>> writers_;
   std::optional<Error> error_;
@@ -271,17 +322,22 @@ class Run {
 
 }  // namespace
 
-Status write_shards(const PackPlan& plan, const PackOptions& options, Store& store,
-                    Publication& publication, const std::vector<bool>& done, Progress& progress) {
+Result<PictureReport> write_shards(const PackPlan& plan, const PackOptions& options, Store& store,
+                                   Publication& publication, const std::vector<bool>& done,
+                                   Progress& progress) {
   const unsigned threads =
       options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  Run run(plan, options, store, publication, done, progress, threads);
-  {
-    std::vector<std::jthread> pool;
-    for (unsigned t = 1; t < threads; ++t) pool.emplace_back([&run] { run.work(); });
-    run.work();
+  Run::Done state{.shards = done, .left_out = {}, .pictures = {}};
+  while (std::find(state.shards.begin(), state.shards.end(), false) != state.shards.end()) {
+    Run run(plan, options, store, publication, state, progress, threads);
+    {
+      std::vector<std::jthread> pool;
+      for (unsigned t = 1; t < threads; ++t) pool.emplace_back([&run] { run.work(); });
+      run.work();
+    }
+    HR_CHECK(run.result());
   }
-  return run.result();
+  return state.pictures;
 }
 
 }  // namespace headrace

@@ -16,11 +16,10 @@
 
 namespace headrace {
 
-/// Skipped samples that a shard's record lists by name.
-inline constexpr size_t kSkippedListed = 1000;
-
-/// Writes the shards for which `done[shard]` is false, each with its record.
-Status write_shards(const PackPlan& plan, const PackOptions& options, Store& store,
-                    Publication& publication, const std::vector<bool>& done, Progress& progress);
+/// Writes the shards for which `done[shard]` is false, each with its record. Returns what was done
+/// to their pictures.
+Result<PictureReport> write_shards(const PackPlan& plan, const PackOptions& options, Store& store,
+                                   Publication& publication, const std::vector<bool>& done,
+                                   Progress& progress);
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "format/key_rule.h"
 #include "job/key_set.h"
+#include "job/picture_pass.h"
 
 namespace headrace {
 namespace {
@@ -81,6 +82,7 @@ class Grouper {
         not_wanted.add(relative(file));
         continue;
       }
+      if (is_picture_name(relative(file))) name.field = packed_field(options_.pictures, name.field);
       HR_CHECK(make_readable(file, name, dotted));
       if (keys_.size() == UINT32_MAX - 1)
         return Error{.code = Code::kUsage,

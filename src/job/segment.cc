@@ -44,10 +44,18 @@ Status check_source(const Sources& sources, uint64_t file, const File& opened) {
   return changed(sources, file, "changed");
 }
 
+Error undecodable(const SkippedSample& sample) {
+  return {.code = Code::kCorrupt,
+          .message = "'" + sample.file + "' cannot be decoded: " + sample.reason,
+          .origin = {},
+          .hint = "Mend or remove it, or leave such samples out with --drop-corrupt."};
+}
+
 }  // namespace
 
-SegmentCutter::SegmentCutter(const PackPlan& plan, const std::vector<bool>& done, bool skip)
-    : plan_(plan), done_(done), skip_(skip) {
+SegmentCutter::SegmentCutter(const PackPlan& plan, const std::vector<bool>& done,
+                             const LeftOut& left_out, bool skip)
+    : plan_(plan), done_(done), left_out_(left_out), skip_(skip) {
   next_shard();
 }
 
@@ -65,11 +73,12 @@ bool SegmentCutter::next(Segment& segment) {
   segment.number = number_++;
   segment.from = at_;
   segment.capacity = 0;
+  segment.planned = 0;
   const SampleEntry& first = plan_.sample_at(at_.position);
   const bool begun = at_.member > 0 || at_.offset > 0;
   if (!begun && plan_.sample_bytes(first) <= Segment::kWhole)
     cut_samples(segment, end);
-  else if (begun || !skip_ || !leave_out(segment, first))
+  else if (begun || !leave_out(segment, first))
     cut_piece(segment);
   segment.to = at_;
   segment.last = at_.position == end;
@@ -86,17 +95,21 @@ void SegmentCutter::cut_samples(Segment& segment, uint64_t end) {
     const uint64_t bytes = plan_.sample_bytes(plan_.sample_at(at_.position));
     if (segment.capacity > 0 && segment.capacity + bytes > Segment::kBytes) return;
     segment.capacity += bytes;
+    segment.planned += bytes;
     ++at_.position;
   }
 }
 
-// Members of one sample, or parts of them, up to the sample's end.
+// Members of one sample, or parts of them, up to the sample's end. A picture is never parted.
 void SegmentCutter::cut_piece(Segment& segment) {
   const SampleEntry& sample = plan_.sample_at(at_.position);
   while (segment.capacity < Segment::kPiece) {
-    const uint64_t size = plan_.member_bytes(sample, plan_.member(sample, at_.member));
-    const uint64_t take = std::min<uint64_t>(size - at_.offset, Segment::kPiece - segment.capacity);
+    const SampleMember& member = plan_.member(sample, at_.member);
+    const uint64_t size = plan_.member_bytes(sample, member);
+    const uint64_t room = Segment::kPiece - segment.capacity;
+    const uint64_t take = plan_.is_picture(member) ? size : std::min(size - at_.offset, room);
     at_.offset += take;
+    segment.planned += take;
     segment.capacity += take + Segment::kHeaderRoom;
     if (at_.offset < size) return;
     at_.offset = 0;
@@ -106,28 +119,48 @@ void SegmentCutter::cut_piece(Segment& segment) {
   }
 }
 
-// A sample whose files are not as they were listed: the segment is empty but for the note of it.
+// A sample whose files are not as they were listed, or that spoiled the shard before: the segment
+// is empty but for the note of it.
 bool SegmentCutter::leave_out(Segment& segment, const SampleEntry& sample) {
-  const auto check = [&](uint64_t file) -> Status {
-    HR_TRY(const File opened, open_source(plan_.sources(), file));
-    return check_source(plan_.sources(), file, opened);
+  const auto leave = [&](SkippedSample skipped) {
+    segment.skipped.push_back(std::move(skipped));
+    segment.from = at_ = {at_.position + 1, 0, 0};
+    return true;
+  };
+  const auto known = left_out_.find(at_.position);
+  if (known != left_out_.end()) return leave(known->second);
+  if (!skip_) return false;
+  const Sources& sources = plan_.sources();
+  const auto check = [&sources](uint64_t file) -> Status {
+    HR_TRY(const File opened, open_source(sources, file));
+    return check_source(sources, file, opened);
   };
   for (uint32_t i = 0; i < sample.members; ++i) {
     const SampleMember& member = plan_.member(sample, i);
     if (member.file == SampleMember::kLabel) continue;
     const Status status = check(member.file);
     if (status.ok()) continue;
-    segment.skipped.push_back({std::string(plan_.set().key(sample)), status.error().to_string()});
-    segment.from = at_ = {at_.position + 1, 0, 0};
-    return true;
+    return leave({.key = std::string(plan_.set().key(sample)),
+                  .file = sources.full_path(member.file),
+                  .reason = status.error().to_string()});
   }
   return false;
 }
 
-void SegmentBuffer::reserve(size_t wanted) {
+void SegmentBuffer::reserve(size_t wanted, size_t kept) {
   if (wanted <= capacity) return;
-  bytes = std::make_unique_for_overwrite<std::byte[]>(wanted);
+  auto larger = std::make_unique_for_overwrite<std::byte[]>(wanted);
+  if (kept > 0) std::memcpy(larger.get(), bytes.get(), kept);
+  bytes = std::move(larger);
   capacity = wanted;
+}
+
+Result<SegmentReader> SegmentReader::make(const PackPlan& plan, bool skip) {
+  SegmentReader reader(plan, skip);
+  if (plan.pictures().any()) {
+    HR_TRY(reader.pictures_, PicturePass::make(plan.pictures()));
+  }
+  return reader;
 }
 
 Status SegmentReader::fill(Segment& segment) {
@@ -136,20 +169,37 @@ Status SegmentReader::fill(Segment& segment) {
   while (at != segment.to) {
     const size_t used = segment.used;
     const size_t placed = segment.placed.size();
+    const PictureReport pictures = segment.pictures;
     const bool begins = at.member == 0 && at.offset == 0;
     const uint64_t position = at.position;
     const bool whole = begins && segment.to.position > position;
+    corrupt_ = false;
     Status status = fill_sample(segment, at);
     if (status.ok()) continue;
-    if (!skip_ || !whole) return status;
+    SkippedSample skipped = note(at, status.error());
+    if (!skip_ && !corrupt_) return status;
+    if (!skip_ && !plan_.pictures().drop_corrupt) return undecodable(skipped);
+    if (!whole) {
+      segment.spoiled.emplace(position, std::move(skipped));
+      return {};
+    }
     segment.used = used;
     segment.placed.resize(placed);
-    const SampleEntry& sample = plan_.sample_at(position);
-    segment.skipped.push_back(
-        {std::string(plan_.set().key(sample)), std::move(status).error().to_string()});
+    segment.pictures = pictures;
+    segment.skipped.push_back(std::move(skipped));
     at = {position + 1, 0, 0};
   }
   return {};
+}
+
+// `at` is the member that failed.
+SkippedSample SegmentReader::note(const PackCursor& at, const Error& error) const {
+  const SampleEntry& sample = plan_.sample_at(at.position);
+  const SampleMember& member = plan_.member(sample, at.member);
+  return {.key = std::string(plan_.set().key(sample)),
+          .file = plan_.sources().full_path(member.file),
+          .reason = error.to_string(),
+          .corrupt = corrupt_};
 }
 
 // Up to the end of the sample or of the segment.
@@ -164,20 +214,31 @@ Status SegmentReader::fill_sample(Segment& segment, PackCursor& at) {
   return {};
 }
 
+void SegmentReader::put_header(Segment& segment, const PackCursor& at, const SampleEntry& sample,
+                               uint64_t size) {
+  header_.clear();
+  plan_.member_name(sample, plan_.member(sample, at.member), name_);
+  append_tar_header(header_, name_, size);
+  const size_t begin = segment.used;
+  std::memcpy(segment.buffer.bytes.get() + begin, header_.data(), header_.size());
+  segment.used += header_.size();
+  segment.placed.push_back({at.position, at.member, begin, segment.used, size});
+}
+
 Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample) {
   const SampleMember& member = plan_.member(sample, at.member);
-  const uint64_t size = plan_.member_bytes(sample, member);
-  if (at.offset == 0) {
-    header_.clear();
-    plan_.member_name(sample, member, name_);
-    append_tar_header(header_, name_, size);
-    const size_t begin = segment.used;
-    std::memcpy(segment.buffer.bytes.get() + begin, header_.data(), header_.size());
-    segment.used += header_.size();
-    segment.placed.push_back({at.position, at.member, begin, segment.used});
+  if (plan_.is_picture(member)) {
+    HR_CHECK(fill_picture(segment, at, sample));
+    ++at.member;
+    return {};
   }
+  const uint64_t size = plan_.member_bytes(sample, member);
   const bool ends_here = segment.to.position != at.position || segment.to.member != at.member;
   const uint64_t end = ends_here ? size : segment.to.offset;
+  // Room for what is left of the plan; pictures before may have taken more than theirs.
+  segment.buffer.reserve(
+      segment.used + Segment::kHeaderRoom + (end - at.offset) + tar_padding(size), segment.used);
+  if (at.offset == 0) put_header(segment, at, sample, size);
   const MutableBytes into(segment.buffer.bytes.get() + segment.used, end - at.offset);
   if (member.file == SampleMember::kLabel) {
     const std::string label = std::to_string(sample.label);
@@ -192,6 +253,35 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
   segment.used += tar_padding(size);
   at.offset = 0;
   ++at.member;
+  return {};
+}
+
+// A whole picture: read, changed, and put behind its header.
+Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
+                                   const SampleEntry& sample) {
+  constexpr uint64_t kTimedOneIn = 32;
+  const SampleMember& member = plan_.member(sample, at.member);
+  const uint64_t size = plan_.member_bytes(sample, member);
+  file_.reserve(size);
+  const MutableBytes file(file_.bytes.get(), size);
+  HR_CHECK(read_file(member.file, 0, file));
+  auto packed = pictures_->run(file);
+  corrupt_ = !packed.ok();
+  if (!packed.ok()) return std::move(packed).error();
+  if (plan_.pictures().changes_bytes() && at.position % kTimedOneIn == 0)
+    pictures_->time(file, *packed, segment.pictures);
+  const size_t wanted = packed->size() + tar_padding(packed->size());
+  segment.buffer.reserve(segment.used + Segment::kHeaderRoom + wanted, segment.used);
+  put_header(segment, at, sample, packed->size());
+  std::byte* into = segment.buffer.bytes.get() + segment.used;
+  std::memcpy(into, packed->data(), packed->size());
+  std::memset(into + packed->size(), 0, tar_padding(packed->size()));
+  segment.used += wanted;
+  PictureReport& report = segment.pictures;
+  ++report.pictures;
+  report.changed += packed->data() != file.data() ? 1 : 0;
+  report.bytes_before += size;
+  report.bytes_after += packed->size();
   return {};
 }
 

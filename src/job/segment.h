@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/bytes.h"
 #include "headrace/result.h"
 #include "job/pack_plan.h"
+#include "job/picture_pass.h"
 
 namespace headrace {
 
@@ -28,6 +32,7 @@ struct PlacedMember {
   uint32_t member = 0;
   uint64_t header = 0;
   uint64_t data = 0;
+  uint64_t size = 0;  ///< of the payload
 };
 
 /// Memory for one segment.
@@ -36,9 +41,12 @@ struct SegmentBuffer {
   size_t capacity = 0;
 
   explicit operator bool() const { return bytes != nullptr; }
-  /// Drops the contents when it has to grow.
-  void reserve(size_t wanted);
+  /// Drops the contents when it has to grow, but for the first `kept` bytes.
+  void reserve(size_t wanted, size_t kept = 0);
 };
+
+/// Samples to leave out, by position.
+using LeftOut = std::map<uint64_t, SkippedSample>;
 
 struct Segment {
   /// What a segment holds if samples are small: enough to write at once, and still in the
@@ -55,22 +63,28 @@ struct Segment {
   bool last = false;    ///< of the shard
   PackCursor from;
   PackCursor to;
-  size_t capacity = 0;  ///< bytes that its buffer needs
+  size_t capacity = 0;   ///< bytes that its buffer needs; more when pictures grow
+  uint64_t planned = 0;  ///< bytes of the plan that it stands for, for progress
 
   SegmentBuffer buffer;
   size_t used = 0;
   std::vector<PlacedMember> placed;
   std::vector<SkippedSample> skipped;
+  PictureReport pictures;
+  /// The sample of which this segment is a piece and that has to be left out whole: parts of it may
+  /// have been written, so the shard has to be written again.
+  std::optional<std::pair<uint64_t, SkippedSample>> spoiled;
 };
 
 /// Cuts the shards of a plan into segments, one after the other. One thread at a time.
 class SegmentCutter {
  public:
   /// `skip`: a sample that comes in pieces is looked at before the first one, and left out as a
-  /// whole if one of its files is not as it was listed; pieces could not be taken back.
-  SegmentCutter(const PackPlan& plan, const std::vector<bool>& done, bool skip);
+  /// whole if one of its files is not as it was listed; as are those of `left_out`.
+  SegmentCutter(const PackPlan& plan, const std::vector<bool>& done, const LeftOut& left_out,
+                bool skip);
 
-  /// False when there are no more. Fills in all but buffer, placed and skipped.
+  /// False when there are no more. Fills in what the plan knows.
   bool next(Segment& segment);
 
  private:
@@ -81,27 +95,37 @@ class SegmentCutter {
 
   const PackPlan& plan_;
   const std::vector<bool>& done_;
+  const LeftOut& left_out_;
   const bool skip_;
   uint64_t shard_ = 0;
   uint64_t number_ = 0;
   PackCursor at_;
 };
 
-/// Reads a segment into its buffer. A bad sample that lies in the segment alone is skipped when
-/// `skip`; otherwise the error names the file. One object a thread.
+/// Reads a segment into its buffer, pictures as the options want them. A bad sample that lies in
+/// the segment alone is skipped if the policy says so; one that began before it spoils the segment;
+/// otherwise the error names the file. One object a thread.
 class SegmentReader {
  public:
-  SegmentReader(const PackPlan& plan, bool skip) : plan_(plan), skip_(skip) {}
+  static Result<SegmentReader> make(const PackPlan& plan, bool skip);
 
   Status fill(Segment& segment);
 
  private:
+  SegmentReader(const PackPlan& plan, bool skip) : plan_(plan), skip_(skip) {}
+
   Status fill_sample(Segment& segment, PackCursor& at);
   Status fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample);
+  Status fill_picture(Segment& segment, const PackCursor& at, const SampleEntry& sample);
+  void put_header(Segment& segment, const PackCursor& at, const SampleEntry& sample, uint64_t size);
   Status read_file(uint64_t file, uint64_t offset, MutableBytes into);
+  SkippedSample note(const PackCursor& at, const Error& error) const;
 
   const PackPlan& plan_;
   const bool skip_;
+  std::optional<PicturePass> pictures_;
+  bool corrupt_ = false;  ///< the last error was a picture's
+  SegmentBuffer file_;
   std::string name_;
   std::string header_;
 };

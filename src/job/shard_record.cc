@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kMagic = "HRREC001";
+constexpr std::string_view kMagic = "HRREC002";
 
 void append_text(std::string& out, std::string_view text) {
   append_le(out, static_cast<uint64_t>(text.size()));
@@ -78,6 +78,12 @@ void merge_fields(std::vector<FieldSummary>& fields, const std::vector<FieldSumm
   }
 }
 
+void ShardRecord::skip(SkippedSample sample) {
+  ++skipped_samples;
+  corrupt_samples += sample.corrupt ? 1 : 0;
+  if (skipped.size() < kSkippedListed) skipped.push_back(std::move(sample));
+}
+
 std::string encode_record(const ShardRecord& record) {
   std::string out(kMagic);
   append_text(out, record.name);
@@ -96,8 +102,12 @@ std::string encode_record(const ShardRecord& record) {
   append_le(out, static_cast<uint64_t>(record.skipped.size()));
   for (const SkippedSample& sample : record.skipped) {
     append_text(out, sample.key);
+    append_text(out, sample.file);
     append_text(out, sample.reason);
+    append_le(out, static_cast<uint8_t>(sample.corrupt));
   }
+  append_le(out, record.skipped_samples);
+  append_le(out, record.corrupt_samples);
   append_text(out, record.section);
   append_le(out, xxh3(as_bytes(out)));
   return out;
@@ -127,11 +137,15 @@ Result<ShardRecord> decode_record(ByteView bytes, const std::string& path) {
     field.min_bytes = reader.number<uint64_t>();
     field.max_bytes = reader.number<uint64_t>();
   }
-  record.skipped.resize(reader.count(16));
+  record.skipped.resize(reader.count(25));
   for (SkippedSample& sample : record.skipped) {
     sample.key = reader.text();
+    sample.file = reader.text();
     sample.reason = reader.text();
+    sample.corrupt = reader.number<uint8_t>() != 0;
   }
+  record.skipped_samples = reader.number<uint32_t>();
+  record.corrupt_samples = reader.number<uint32_t>();
   record.section = reader.text();
   if (!reader.ok() || !reader.at_end() || record.block_samples == 0) return corrupt;
   return record;

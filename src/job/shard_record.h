@@ -15,11 +15,16 @@
 
 namespace headrace {
 
-/// A sample that was left out (on_error = skip), and why.
+/// A sample that was left out, and why.
 struct SkippedSample {
   std::string key;
-  std::string reason;
+  std::string file;      ///< that was at fault
+  std::string reason;    ///< the codec's words, or the system's
+  bool corrupt = false;  ///< a picture that cannot be decoded, not a file that cannot be read
 };
+
+/// Skipped samples that a shard's record lists by name.
+inline constexpr size_t kSkippedListed = 1000;
 
 struct ShardRecord {
   std::string name;  ///< of the object, relative to the data set
@@ -28,7 +33,11 @@ struct ShardRecord {
   uint32_t samples = 0;
   uint32_t block_samples = 1;
   std::vector<FieldSummary> fields;
-  std::vector<SkippedSample> skipped;
+  std::vector<SkippedSample> skipped;  ///< the first kSkippedListed
+  uint32_t skipped_samples = 0;        ///< all of them,
+  uint32_t corrupt_samples = 0;        ///< and those with `corrupt`
+
+  void skip(SkippedSample sample);
   std::string section;  ///< the encoded ShardIndex
 };
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -311,15 +312,40 @@ TEST_F(Pack, FilesThatVanishOrCannotBeReadAreNamedOrSkipped) {
 // Does something to the input once the plan is made and the first object is written.
 class MeddlingStore : public MemoryStore {
  public:
-  explicit MeddlingStore(std::function<void()> meddle)
-      : MemoryStore("mem:meddling"), meddle_(std::move(meddle)) {}
+  /// Meddles when the first object has taken `after` bytes; at once with 0.
+  explicit MeddlingStore(std::function<void()> meddle, uint64_t after = 0)
+      : MemoryStore("mem:meddling"), meddle_(std::move(meddle)), left_(after) {}
   Result<std::unique_ptr<ByteSink>> create(const std::string& path) override {
-    if (meddle_) std::exchange(meddle_, nullptr)();
-    return MemoryStore::create(path);
+    if (left_ == 0) meddle();
+    auto sink = MemoryStore::create(path);
+    if (!sink.ok() || !meddle_ || !path.ends_with(".tar")) return sink;
+    return std::unique_ptr<ByteSink>(std::make_unique<Sink>(*this, std::move(*sink)));
   }
 
  private:
+  class Sink : public ByteSink {
+   public:
+    Sink(MeddlingStore& store, std::unique_ptr<ByteSink> inner)
+        : store_(store), inner_(std::move(inner)) {}
+    Status append(ByteView bytes) override {
+      store_.left_ -= std::min<uint64_t>(store_.left_, bytes.size());
+      if (store_.left_ == 0) store_.meddle();
+      return inner_->append(bytes);
+    }
+    Status commit() override { return inner_->commit(); }
+    Result<bool> commit_if_absent() override { return inner_->commit_if_absent(); }
+
+   private:
+    MeddlingStore& store_;
+    std::unique_ptr<ByteSink> inner_;
+  };
+
+  void meddle() {
+    if (meddle_) std::exchange(meddle_, nullptr)();
+  }
+
   std::function<void()> meddle_;
+  uint64_t left_;
 };
 
 TEST_F(Pack, FilesThatChangeAfterTheyWereListedAreNamedOrSkipped) {
@@ -369,6 +395,55 @@ TEST_F(Pack, ASampleOfManyPiecesThatChangedIsLeftOutWhole) {
   EXPECT_EQ(report->samples, 3U);
   ASSERT_EQ(report->skipped.size(), 1U);
   EXPECT_EQ(report->skipped[0].key, "c0/large");
+}
+
+// Its first pieces are written when it breaks: they are taken back, and what is around it stays.
+TEST_F(Pack, ASampleThatBreaksWhileItsPiecesAreReadIsLeftOutWhole) {
+  make_source(30);
+  const std::string large = source() + "/c1/large.bin";
+  const std::string other = source() + "/c1/other.bin";
+  const std::vector<std::function<void()>> ways = {
+      [&] { fs::remove(large); },
+      [&] { fs::resize_file(large, 3 << 20); },
+      [&] {
+        fs::remove(large);
+        fs::create_directory(large);  // is there and cannot be read
+      },
+      [&] {
+        fs::remove(large);
+        fs::remove(other);
+      },
+  };
+  const auto restore = [&] {
+    fs::remove_all(large);
+    write_file(large, std::string(40 << 20, 'x'));
+    write_file(other, std::string(8 << 20, 'y'));
+  };
+  PackOptions o = options();
+  o.out = "mem:meddling";
+  o.memory_bytes = 4 << 20;  // so that the end of the file is not read before its beginning is
+  for (size_t way = 0; way < ways.size(); ++way) {
+    Progress progress;
+    restore();
+    o.on_error = OnBadSample::kError;
+    MeddlingStore broken(ways[way], 2 << 20);
+    ASSERT_FALSE(pack_to(broken, o, progress).ok()) << way;
+    EXPECT_FALSE(*broken.exists("headrace.json"));
+
+    restore();
+    o.on_error = OnBadSample::kSkip;
+    MeddlingStore store(ways[way], 2 << 20);
+    const auto report = pack_to(store, o, progress);
+    ASSERT_TRUE(report.ok()) << way << ": " << report.error().to_string();
+    const uint64_t lost = way == 3 ? 2 : 1;
+    EXPECT_EQ(report->samples, 32 - lost) << way;
+    ASSERT_EQ(report->skipped.size(), lost) << way;
+    EXPECT_EQ(report->skipped[0].key, "c1/large");
+    EXPECT_EQ(report->skipped[0].file, large);
+    const std::string shard = *read_all(store, report->shards[0].name);
+    EXPECT_EQ(shard.size(), report->shards[0].bytes);
+    EXPECT_LT(shard.size(), way == 3 ? 1U << 20 : 9U << 20) << "no part of it is left behind";
+  }
 }
 
 TEST_F(Pack, AFaultAtAnyOperationLeavesOldOrNewAndIsResumed) {
