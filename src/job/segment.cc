@@ -259,7 +259,7 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
 // A whole picture: read, changed, and put behind its header.
 Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
                                    const SampleEntry& sample) {
-  constexpr uint64_t kTimedOneIn = 32;
+  constexpr uint64_t kTimedOneIn = 16;
   const SampleMember& member = plan_.member(sample, at.member);
   const uint64_t size = plan_.member_bytes(sample, member);
   file_.reserve(size);
