@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "codec/jpeg.h"
+#include "codec/orientation.h"
 
 namespace headrace {
 namespace {
