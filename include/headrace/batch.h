@@ -49,6 +49,13 @@ struct RowError {
   Error error;
 };
 
+/// Memory of a batch that other processes can map.
+struct SharedMemory {
+  uint64_t id = 0;      ///< the same as long as it is the same memory
+  int descriptor = -1;  ///< maps to `bytes`; valid while the batch lives
+  ByteView bytes;
+};
+
 struct Batch {
   uint64_t epoch = 0;
   uint64_t step = 0;   ///< of the epoch
@@ -58,7 +65,8 @@ struct Batch {
   std::vector<RowError> errors;
   std::string state;  ///< JSON: the state after this batch
 
-  std::shared_ptr<void> slot;  ///< owns the columns' memory
+  std::shared_ptr<void> slot;        ///< owns the columns' memory
+  std::vector<SharedMemory> shared;  ///< that memory, with LoaderOptions::shared_memory
 };
 
 }  // namespace headrace

@@ -51,8 +51,9 @@ struct LoaderOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;  ///< for batches in flight
   unsigned prefetch = 0;                      ///< batches ahead; 0: as memory allows, 2 to 8
   OnError on_error = OnError::kRaise;
-  uint64_t max_errors = 100;  ///< an epoch, before skip turns into raise
-  std::string audit_folder;   ///< where to write the audit; empty: none
+  uint64_t max_errors = 100;   ///< an epoch, before skip turns into raise
+  std::string audit_folder;    ///< where to write the audit; empty: none
+  bool shared_memory = false;  ///< batches lie in memory that other processes can map
 };
 
 /// What the loader did and what limits it. Seconds are summed over threads.

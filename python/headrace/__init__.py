@@ -25,6 +25,7 @@ from .errors import (
     DataError,
     DeniedError,
     Error,
+    FunctionError,
     NoSpaceError,
     NotFoundError,
     Origin,
@@ -33,6 +34,7 @@ from .errors import (
     StateError,
     StoppedError,
     UsageError,
+    WorkerError,
 )
 from .jobs import pack
 from .loader import Loader, Stats
@@ -50,6 +52,7 @@ __all__ = [
     "DeniedError",
     "Error",
     "Field",
+    "FunctionError",
     "Image",
     "Loader",
     "Mix",
@@ -66,6 +69,7 @@ __all__ = [
     "StoppedError",
     "UsageError",
     "View",
+    "WorkerError",
     "audit_report",
     "bytes",
     "float",

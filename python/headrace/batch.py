@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import _native
+    from .functions.batch import FunctionBatch
+    from .functions.columns import MemoryColumn
 
 
 class Batch:
@@ -27,7 +29,9 @@ class Batch:
 
     __slots__ = ("_columns", "_keys", "_kinds", "_native", "_torch")
 
-    def __init__(self, native: _native.Batch, kinds: dict[str, str], torch: bool) -> None:
+    def __init__(
+        self, native: _native.Batch | FunctionBatch, kinds: dict[str, str], torch: bool
+    ) -> None:
         self._native = native
         self._kinds = kinds
         self._torch = torch
@@ -91,22 +95,25 @@ class Batch:
         """The rows that were left out of this batch (`on_error="skip"`), and why."""
         return self._native.errors()
 
-    def column(self, name: str) -> _native.Column:
+    def column(self, name: str) -> Any:
         """The column itself: `dtype`, `shape`, `address`, and `__dlpack__` for other libraries, as
         in `jax.numpy.from_dlpack(batch.column("image"))`."""
         return self._native.column(name)
 
     def __getitem__(self, name: str) -> Any:
-        """The column: an array of shape (rows, …), or a `Ragged`.
+        """The column: an array of shape (rows, …), a `Ragged`, or, if a function made any other
+        objects, a list of them.
 
         Raises:
             NotFoundError: there is no such column. It is a KeyError, too.
         """
         if name in self._columns:
             return self._columns[name]
-        column = self._native.column(name)
+        column = self.column(name)
         made: Any
-        if column.ragged:
+        if column.dtype == "object":
+            made = column.values  # an ObjectColumn
+        elif column.ragged:
             made = Ragged(column, self._kinds.get(name, "bytes"), self._torch)
         else:
             made = _torch().from_dlpack(column) if self._torch else column.numpy()
@@ -140,7 +147,7 @@ class Ragged:
 
     __slots__ = ("_column", "_kind", "_torch")
 
-    def __init__(self, column: _native.Column, kind: str, torch: bool) -> None:
+    def __init__(self, column: _native.Column | MemoryColumn, kind: str, torch: bool) -> None:
         self._column = column
         self._kind = kind
         self._torch = torch

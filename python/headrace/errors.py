@@ -124,6 +124,33 @@ class StoppedError(Error):
     code = "interrupted"
 
 
+class FunctionError(Error):
+    """A function of `.map`, `.map_batches` or `.filter` raised, or returned what makes no column.
+
+    `shard`, `member` and `offset` say on which sample. The exception itself is `__cause__`, if it
+    can be pickled.
+
+    Attributes:
+        traceback: of the function itself, as text; empty if it returned something useless.
+    """
+
+    def __init__(self, message: str = "", *, traceback: str = "", **more: Any) -> None:
+        super().__init__(message, **more)
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        trace = f"\n\nIn the function:\n{self.traceback.rstrip()}" if self.traceback else ""
+        return super().__str__() + trace
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, arguments = super().__reduce__()
+        return rebuild, (*arguments, {"traceback": self.traceback})
+
+
+class WorkerError(Error):
+    """A worker process ended by itself; the message says which, how, and what it worked on."""
+
+
 class RowError(NamedTuple):
     """A row that was left out of a batch (`on_error="skip"`), and why."""
 
@@ -154,5 +181,12 @@ def from_native(code: str, message: str, origin: Origin, hint: str) -> Error:
     return kind(message, code=code, origin=origin, hint=hint)
 
 
-def _rebuild(kind: type[Error], message: str, code: str, origin: Origin, hint: str) -> Error:
-    return kind(message, code=code, origin=origin, hint=hint)
+def _rebuild(
+    kind: type[Error],
+    message: str,
+    code: str,
+    origin: Origin,
+    hint: str,
+    more: dict[str, Any] | None = None,
+) -> Error:
+    return kind(message, code=code, origin=origin, hint=hint, **(more or {}))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .dataset import Mix
+    from .functions.batch import FunctionBatch
+    from .functions.stream import Stream
     from .torch_dataset import TorchDataset
 
 _DEFAULTS: dict[str, Any] = {
@@ -23,6 +25,7 @@ _DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "lanes": 0,
     "window_bytes": 32 << 20,
+    "functions": (),
 }
 
 _live: weakref.WeakSet[Loader] = weakref.WeakSet()
@@ -78,6 +81,7 @@ class Loader:
         if to == "torch":
             import torch  # noqa: F401  # now, not between two batches
         self._native = self._build(*share)
+        self._stream = self._functions(*share)
         _live.add(self)
 
     def _build(self, worker: int, workers: int) -> _native.Loader:
@@ -99,7 +103,31 @@ class Loader:
 
             threads = self._options["threads"] or os.cpu_count() or 1
             options["threads"] = max(1, threads // workers)
+        options["shared_memory"] = options["function_workers"] > 0 and workers == 1
         return _native.Loader([each._native for each in self._source.sets], options)
+
+    def _functions(self, worker: int, workers: int) -> Stream | None:
+        """Where the user's functions run. Inside one of `workers` processes that are not ours there
+        are no others."""
+        functions = self._options.get("functions", ())
+        if not functions:
+            return None
+        from .functions.stream import Budget, Stream
+
+        budget = Budget(self._options["skip_errors"], self._options["max_errors"])
+        seed = self._options.get("seed", 0)
+        processes = self._options["function_workers"] if workers == 1 else 0
+        if processes == 0:
+            return Stream(self._native, functions, self._kinds(), seed, budget)
+        from .workers.stream import WorkerStream
+
+        stream = WorkerStream(self._native, functions, self._kinds(), seed, budget, processes)
+        weakref.finalize(self, stream.close)
+        return stream
+
+    def _kinds(self) -> dict[str, str]:
+        fields = self._options.get("fields", {})
+        return {name: recipe.kind for name, recipe in fields.items()}
 
     def _share(self, worker: int, workers: int) -> Loader:
         """This loader's share of the steps inside one of `workers` processes."""
@@ -116,9 +144,10 @@ class Loader:
             self.set_epoch(epoch)
 
     def _batch(self, native: _native.Batch) -> Batch:
-        fields = self._options.get("fields", {})
-        kinds = {name: recipe.kind for name, recipe in fields.items()}
-        return Batch(native, kinds, self._to == "torch")
+        return Batch(native, self._kinds(), self._to == "torch")
+
+    def _function_batch(self, made: FunctionBatch) -> Batch:
+        return Batch(made, {**self._kinds(), **made.kinds}, self._to == "torch")
 
     def __len__(self) -> int:
         """Steps of this rank in a whole epoch."""
@@ -129,7 +158,10 @@ class Loader:
         if not self._agreed:
             check_agreement(self._place, self._native.agreement())
             self._agreed = True
+        self._pause()
         self._native.rewind()
+        if self._stream is not None:
+            self._stream.begin()
         self._iteration += 1
         return _Epoch(self, self._iteration)
 
@@ -140,8 +172,16 @@ class Loader:
                 "a newer iteration of this loader has begun, so the older one has ended",
                 hint="Make two loaders to iterate twice at the same time.",
             )
+        if self._stream is not None:
+            made = self._stream.next()
+            return None if made is None else self._function_batch(made)
         native = self._native.next()
         return None if native is None else self._batch(native)
+
+    def _pause(self) -> None:
+        """Nothing may run ahead while the engine goes to another place."""
+        if self._stream is not None:
+            self._stream.pause()
 
     @property
     def epoch(self) -> int:
@@ -153,11 +193,12 @@ class Loader:
         if epoch != self.epoch:
             self._restored = None
         self._iteration += 1
+        self._pause()
         self._native.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """The state after the last batch: small, JSON-able, the same on all ranks."""
-        return _parsed(self._native.state())
+        return _parsed(self._native.state() if self._stream is None else self._stream.state())
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """The state before step `step` of `epoch`, by arithmetic alone."""
@@ -176,6 +217,7 @@ class Loader:
         from json import dumps
 
         text = dumps(state)
+        self._pause()
         try:
             self._native.load_state(text, total or 0)
         except (UsageError, DataError) as error:
@@ -185,7 +227,8 @@ class Loader:
 
     def stats(self) -> Stats:
         """What the loader did so far, and in `.sentence` what limits it and what to change."""
-        return Stats(self._native.stats())
+        functions = {} if self._stream is None else self._stream.stats()
+        return Stats({**self._native.stats(), **functions})
 
     def explain(self) -> str:
         """Lines of text: lanes, window, extra reads, and what becomes of the tail."""
@@ -195,6 +238,8 @@ class Loader:
         """Ends the threads. Batches that were handed out stay valid. May be called twice."""
         self._closed = True
         self._native.stop()
+        if self._stream is not None:
+            self._stream.close()
 
     def as_torch_dataset(self) -> TorchDataset:
         """This loader as the data set of torch's `DataLoader` or torchdata's

@@ -1,4 +1,5 @@
-"""The steps from a data set to a loader: shuffle, decode, batch, loader, in this order.
+"""The steps from a data set to a loader: shuffle, decode, map and filter, batch, map_batches,
+loader, in this order.
 
 Each step returns a new object, so a half-built pipeline may be shared and continued twice.
 """
@@ -14,11 +15,14 @@ from .recipes import Field
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from .dataset import Mix
     from .loader import Loader
 
-_ORDER = ("shuffle", "decode", "batch")
+_ORDER = ("shuffle", "decode", "map", "batch", "map_batches")
+_PLACES = {"filter": "map"}  # steps that share a place
+_REPEATED = ("map", "filter", "map_batches")
 
 
 class Steps:
@@ -60,6 +64,66 @@ class Steps:
         if not fields:
             raise UsageError("decode() needs a recipe", hint="As in decode(label=hr.integer()).")
         return self._pipeline()._with("decode", {"fields": dict(fields)})
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        on: str | tuple[str, ...] | list[str] | None = None,
+        *,
+        keywords: bool = False,
+        to: Literal["numpy", "torch"] = "numpy",
+    ) -> Pipeline:
+        """A function of yours on every sample. May be given several times; see docs/functions.md.
+
+        It is given a dict of fields and returns one, which is the sample from then on. Arrays lie
+        in the batch's memory and may be changed in place. A parameter named `rng` is given a
+        `numpy.random.Generator` that depends on seed, epoch and position alone.
+
+        Args:
+            function: with `.loader(workers=K)` it runs in other processes and has to be picklable.
+            on: a field: the function is given and returns its value alone. Several: it is given
+                them as arguments and returns a tuple.
+            keywords: fields are given as keyword arguments, and the dict it returns changes some
+                of them, as Albumentations has it.
+            to: what arrays are: numpy's, or torch's tensors.
+
+        Example:
+            >>> ds.decode(x=hr.npy("npy")).map(lambda x, rng: x + rng.normal(), on="x")
+        """
+        return self._pipeline()._function("map", function, on, keywords, to)
+
+    def filter(
+        self,
+        function: Callable[..., Any],
+        on: str | tuple[str, ...] | list[str] | None = None,
+        *,
+        keywords: bool = False,
+        to: Literal["numpy", "torch"] = "numpy",
+    ) -> Pipeline:
+        """Keeps the samples for which `function` is true; a batch is what is left of its rows.
+
+        The order, the number of steps and the states stay as they are, on any number of ranks. The
+        arguments are those of `map`.
+        """
+        return self._pipeline()._function("filter", function, on, keywords, to)
+
+    def map_batches(
+        self,
+        function: Callable[..., Any],
+        on: str | tuple[str, ...] | list[str] | None = None,
+        *,
+        keywords: bool = False,
+        to: Literal["numpy", "torch"] = "numpy",
+    ) -> Pipeline:
+        """A function of yours on every batch, after `.batch()`. May be given several times.
+
+        It is given a dict of columns (arrays, `Ragged`, lists) and returns one with as many rows:
+        arrays, tensors, `Ragged`, or lists with a value a row. The arguments are those of `map`.
+
+        Example:
+            >>> ds.decode(x=hr.npy("npy")).batch(64).map_batches(lambda x: x / 255, on="x")
+        """
+        return self._pipeline()._function("map_batches", function, on, keywords, to)
 
     def batch(
         self,
@@ -103,6 +167,7 @@ class Steps:
         max_errors: int = 100,
         audit: str | os.PathLike[str] | None = None,
         prefetch: int = 0,
+        workers: int = 0,
     ) -> Loader:
         """The loader. It starts no thread and reads no sample before the first iteration.
 
@@ -118,6 +183,8 @@ class Steps:
                 list them in `batch.errors`.
             audit: a folder that proves afterwards what was delivered (`hr.audit_report`).
             prefetch: batches ahead; 0: as memory allows, 2 to 8.
+            workers: processes that run the functions of `map`, `filter` and `map_batches`; 0: this
+                one, when a batch is asked for.
 
         Raises:
             UsageError: options that do not go together.
@@ -139,7 +206,13 @@ class Steps:
             "skip_errors": on_error == "skip",
             "max_errors": _unsigned("max_errors", max_errors),
             "audit_folder": _path(audit),
+            "function_workers": _unsigned("workers", workers),
         }
+        if workers and not pipeline.options.get("functions"):
+            raise UsageError(
+                "workers= run functions, and there are none",
+                hint="threads= read and decode.",
+            )
         place = resolve(rank, world, group, mesh)
         return Loader(pipeline.source, {**pipeline.options, **options}, place, to)
 
@@ -158,15 +231,35 @@ class Pipeline(Steps):
         return self
 
     def _with(self, step: str, options: dict[str, Any]) -> Pipeline:
-        if step in self._done:
+        if step in self._done and step not in _REPEATED:
             raise UsageError(f"{step}() was given already")
         for done in self._done:
-            if _ORDER.index(done) > _ORDER.index(step):
+            if _place(done) > _place(step):
                 raise UsageError(f"{step}() comes before {done}()")
         return Pipeline(self.source, {**self.options, **options}, (*self._done, step))
 
+    def _function(
+        self,
+        step: Literal["map", "map_batches", "filter"],
+        call: Callable[..., Any],
+        on: str | tuple[str, ...] | list[str] | None,
+        keywords: bool,
+        to: Literal["numpy", "torch"],
+    ) -> Pipeline:
+        from .functions.describe import describe
+
+        functions = self.options.get("functions", ())
+        if step == "map_batches" and "rows" not in self.options:
+            raise UsageError("map_batches() comes after batch()")
+        added = describe(step, call, on, keywords, to, len(functions))
+        return self._with(step, {"functions": (*functions, added)})
+
     def __repr__(self) -> str:
         return f"{self.source!r}" + "".join(f".{step}(…)" for step in self._done)
+
+
+def _place(step: str) -> int:
+    return _ORDER.index(_PLACES.get(step, step))
 
 
 def _unsigned(name: str, value: int) -> int:

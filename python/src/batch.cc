@@ -167,6 +167,29 @@ NumpyArray per_row(const PyBatch& self, F f) {
   return NumpyArray(values->get(), 1, &rows, keeping(values), nullptr, nb::dtype<T>());
 }
 
+/// The batch's shared memory: tuples of id, descriptor, address, bytes.
+nb::list shared(const PyBatch& self) {
+  nb::list out;
+  for (const SharedMemory& memory : self.batch->shared) {
+    out.append(nb::make_tuple(memory.id, memory.descriptor,
+                              reinterpret_cast<uintptr_t>(memory.bytes.data()),
+                              memory.bytes.size()));
+  }
+  return out;
+}
+
+/// What a batch knows of its rows, without the columns and their memory.
+PyBatch without_columns(const PyBatch& self) {
+  auto rows = std::make_shared<Batch>();
+  rows->epoch = self.batch->epoch;
+  rows->step = self.batch->step;
+  rows->total = self.batch->total;
+  rows->rows = self.batch->rows;
+  rows->errors = self.batch->errors;
+  rows->state = self.batch->state;
+  return {std::move(rows), self.sets};
+}
+
 nb::list errors(const PyBatch& self) {
   nb::list out;
   const nb::object row_error = nb::module_::import_("headrace.errors").attr("RowError");
@@ -227,7 +250,10 @@ void bind_batch(nb::module_& module) {
            [](const PyBatch& self) {
              return per_row<bool>(self, [](const RowOrigin& row) { return !row.padded; });
            })
-      .def("errors", &errors);
+      .def("errors", &errors)
+      .def_prop_ro("state", [](const PyBatch& self) { return self.batch->state; })
+      .def("shared", &shared)
+      .def("without_columns", &without_columns);
 }
 
 }  // namespace headrace::python

@@ -112,6 +112,7 @@ LoaderOptions loader_options(const nb::list& sets, const nb::dict& options) {
   out.on_error = get<bool>(options, "skip_errors") ? OnError::kSkip : OnError::kRaise;
   out.max_errors = get<uint64_t>(options, "max_errors");
   out.audit_folder = get<std::string>(options, "audit_folder");
+  out.shared_memory = get<bool>(options, "shared_memory");
   return out;
 }
 

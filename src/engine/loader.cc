@@ -80,7 +80,7 @@ class Loader::Impl {
       : setup(std::move(made)),
         state(begin_run(*setup.schedule, fingerprints(setup.options))),
         begin(state),
-        pool(setup.options.prefetch + kSpareSlots) {}
+        pool(setup.options.prefetch + kSpareSlots, setup.options.shared_memory) {}
   ~Impl() { end_run(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;

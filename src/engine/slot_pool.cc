@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -15,37 +17,72 @@ namespace {
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kPage = 4096;
 
-/// Anonymous memory from the system. Move-only owner.
+/// A file in memory that has no name.
+int nameless_file() {
+#ifdef __linux__
+  return memfd_create("headrace-slot", MFD_CLOEXEC);
+#else
+  char path[] = "/tmp/headrace-slot-XXXXXX";
+  const int descriptor = mkstemp(path);
+  if (descriptor >= 0) unlink(path);
+  return descriptor;
+#endif
+}
+
+/// Memory from the system: anonymous, or a nameless file. Move-only owner.
 class Region {
  public:
-  explicit Region(uint64_t bytes) : bytes_(bytes) {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw std::bad_alloc();
+  Region(uint64_t bytes, bool shared) : bytes_(bytes) {
+    if (shared) {
+      static std::atomic<uint64_t> next_id{1};
+      id_ = next_id++;
+      descriptor_ = nameless_file();
+      if (descriptor_ < 0) throw std::bad_alloc();
+    }
+    const int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    const bool sized = !shared || ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0;
+    void* at =
+        sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor_, 0) : MAP_FAILED;
+    if (at == MAP_FAILED) {
+      if (descriptor_ >= 0) close(descriptor_);
+      throw std::bad_alloc();
+    }
     at_ = static_cast<std::byte*>(at);
 #ifdef MADV_HUGEPAGE
     if (bytes >= kHugePage) madvise(at_, bytes, MADV_HUGEPAGE);
 #endif
   }
   Region(Region&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : at_(std::exchange(other.at_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        id_(other.id_),
+        descriptor_(std::exchange(other.descriptor_, -1)) {}
   Region& operator=(Region&& other) noexcept {
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
+    std::swap(id_, other.id_);
+    std::swap(descriptor_, other.descriptor_);
     return *this;
   }
   ~Region() {
     if (at_ != nullptr) munmap(at_, bytes_);
+    if (descriptor_ >= 0) close(descriptor_);
   }
 
   /// Gives up ownership: the memory stays mapped.
-  void leak() { at_ = nullptr; }
+  void leak() {
+    at_ = nullptr;
+    descriptor_ = -1;
+  }
 
   uint64_t size() const { return bytes_; }
-  MutableBytes bytes() const { return {at_, bytes_}; }
+  Slot slot() const { return {{at_, bytes_}, id_, descriptor_}; }
 
  private:
   std::byte* at_ = nullptr;
   uint64_t bytes_ = 0;
+  uint64_t id_ = 0;
+  int descriptor_ = -1;
 };
 
 /// Ragged batches differ in size: an eighth of slack, so that few slots have to be made anew.
@@ -57,7 +94,7 @@ uint64_t region_size(uint64_t bytes) {
 }  // namespace
 
 struct SlotPool::Core {
-  explicit Core(unsigned keep_free) : keep(keep_free) {}
+  Core(unsigned keep_free, bool share) : keep(keep_free), shared(share) {}
 
   Region take(uint64_t bytes) {
     {
@@ -70,7 +107,7 @@ struct SlotPool::Core {
       }
       if (!free.empty()) drop(free.size() - 1);  // too small: a larger one takes its place
     }
-    Region region(region_size(bytes));
+    Region region(region_size(bytes), shared);
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
@@ -92,21 +129,22 @@ struct SlotPool::Core {
   }
 
   const unsigned keep;
+  const bool shared;
   const pid_t pid = getpid();
   std::mutex mutex;
   std::vector<Region> free;
   Usage usage;
 };
 
-SlotPool::SlotPool(unsigned keep) : core_(std::make_shared<Core>(keep)) {}
+SlotPool::SlotPool(unsigned keep, bool shared) : core_(std::make_shared<Core>(keep, shared)) {}
 
-std::shared_ptr<MutableBytes> SlotPool::take(uint64_t bytes) {
-  struct Slot {
-    Slot(std::shared_ptr<Core> of, Region from)
-        : core(std::move(of)), region(std::move(from)), memory(region.bytes()) {}
-    Slot(const Slot&) = delete;
-    Slot& operator=(const Slot&) = delete;
-    ~Slot() {
+std::shared_ptr<const Slot> SlotPool::take(uint64_t bytes) {
+  struct Held {
+    Held(std::shared_ptr<Core> of, Region from)
+        : core(std::move(of)), region(std::move(from)), slot(region.slot()) {}
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
       if (getpid() == core->pid)
         core->give_back(std::move(region));
       else
@@ -115,10 +153,10 @@ std::shared_ptr<MutableBytes> SlotPool::take(uint64_t bytes) {
 
     std::shared_ptr<Core> core;
     Region region;
-    MutableBytes memory;
+    Slot slot;
   };
-  const auto slot = std::make_shared<Slot>(core_, core_->take(bytes));
-  return {slot, &slot->memory};
+  const auto held = std::make_shared<Held>(core_, core_->take(bytes));
+  return {held, &held->slot};
 }
 
 SlotPool::Usage SlotPool::usage() const {

@@ -4,6 +4,9 @@
 // The pool never overwrites and never blocks: if all slots are held by the consumer it makes
 // another one and counts it. Regions are huge-page advised and aligned to pages.
 //
+// A pool may be shared: its slots are files without a name (memfd), which processes that are given
+// their descriptors map too. They vanish with the last process that has them, however it ends.
+//
 // Ownership: a slot keeps what it needs of its pool alive; a pool may die before its slots.
 // Thread-safety: every method may be called from any thread; a slot's memory belongs to its holder.
 #pragma once
@@ -15,10 +18,16 @@
 
 namespace headrace {
 
+struct Slot {
+  MutableBytes memory;
+  uint64_t id = 0;      ///< of the region in a shared pool, unique in this process
+  int descriptor = -1;  ///< of the region in a shared pool; belongs to the pool
+};
+
 class SlotPool {
  public:
   /// At most `keep` free slots are kept; more are given back to the system.
-  explicit SlotPool(unsigned keep);
+  explicit SlotPool(unsigned keep, bool shared = false);
 
   struct Usage {
     uint64_t slots = 0;  ///< that exist: free or held
@@ -27,7 +36,8 @@ class SlotPool {
   };
 
   /// A slot with at least `bytes` bytes, contents undefined. Destroying the pointer returns it.
-  std::shared_ptr<MutableBytes> take(uint64_t bytes);
+  /// In a shared pool the memory begins with the region.
+  std::shared_ptr<const Slot> take(uint64_t bytes);
   Usage usage() const;
 
  private:

@@ -83,7 +83,7 @@ Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
   }
   slot_ = pool.take(bytes);
   for (size_t c = 0; c < width; ++c)
-    out_[c].data = slot_->subspan(begins[c], column_bytes(out_[c]));
+    out_[c].data = slot_->memory.subspan(begins[c], column_bytes(out_[c]));
   return {};
 }
 
@@ -132,7 +132,7 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   }
   if (!errors_.empty()) leave_out_failed_rows();
 
-  auto slots = std::make_shared<std::vector<std::shared_ptr<MutableBytes>>>();
+  auto slots = std::make_shared<std::vector<std::shared_ptr<const Slot>>>();
   slots->push_back(slot_);
   for (size_t c = 0; c < columns_.size(); ++c)
     if (is_dynamic(columns_[c])) HR_CHECK(assemble(c, pool, *slots));
@@ -142,6 +142,9 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   batch->total = total_;
   batch->columns = std::move(out_);
   batch->rows = std::move(rows_);
+  for (const auto& slot : *slots)
+    if (slot->descriptor >= 0)
+      batch->shared.push_back({slot->id, slot->descriptor, ByteView(slot->memory)});
   batch->slot = std::move(slots);
   return batch;
 }
@@ -193,8 +196,7 @@ void Ticket::leave_out_failed_rows() {
 }
 
 /// Rows of equal type and shape become one array; rows that differ in shape a ragged column.
-Status Ticket::assemble(size_t c, SlotPool& pool,
-                        std::vector<std::shared_ptr<MutableBytes>>& slots) {
+Status Ticket::assemble(size_t c, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots) {
   const std::vector<PendingRow>& rows = pending_[c];
   Column& column = out_[c];
   if (rows.empty()) return {};
@@ -213,7 +215,7 @@ Status Ticket::assemble(size_t c, SlotPool& pool,
     bytes += rows[i].bytes.size();
   }
   slots.push_back(pool.take(bytes));
-  column.data = slots.back()->first(bytes);
+  column.data = slots.back()->memory.first(bytes);
   column.dtype = first.dtype;
   column.ragged = !equal;
   column.row_ndim = static_cast<int>(first.shape.size());

@@ -33,7 +33,7 @@ class Ticket {
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
   uint64_t step() const { return step_; }
   const RowOrigin& row(uint32_t i) const { return rows_[i]; }
-  uint64_t slot_bytes() const { return slot_ ? slot_->size() : 0; }
+  uint64_t slot_bytes() const { return slot_ ? slot_->memory.size() : 0; }
 
   /// Looks up every row's places and gives every row its place in a slot.
   Status lay_out(PlaceFinder& finder, SlotPool& pool);
@@ -57,7 +57,7 @@ class Ticket {
  private:
   RowTarget target(uint32_t row, size_t column);
   void fail(uint32_t row, Error error);
-  Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<MutableBytes>>& slots);
+  Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots);
   void leave_out_failed_rows();
 
   const std::vector<ColumnPlan>& columns_;
@@ -68,7 +68,7 @@ class Ticket {
 
   std::vector<FieldPlace> places_;                       // rows x columns
   std::vector<std::shared_ptr<const ShardView>> views_;  // a row
-  std::shared_ptr<MutableBytes> slot_;
+  std::shared_ptr<const Slot> slot_;
   std::vector<Column> out_;                       // with their places in the slot
   std::vector<std::vector<PendingRow>> pending_;  // a column of unknown size: rows
   std::vector<uint64_t> digests_;
