@@ -29,6 +29,7 @@ OWNERS = {
     "version": "base",
     "store": "io",
     "field": "codec",
+    "image_ops": "codec",
     "order": "plan",
     "dataset": "dataset",
     "batch": "engine",

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "headrace/image_ops.h"
+
 namespace headrace {
 
 /// The type of an array's elements; numbers in memory are little-endian.
@@ -72,59 +74,6 @@ struct FloatSpec {
 struct NpySpec {
   bool operator==(const NpySpec&) const = default;
 };
-
-/// Scales the picture, antialiased bilinear, as Pillow's BILINEAR does.
-///
-///   exact    height x width, whatever the shape was
-///   shorter  the shorter side becomes `height`, the other follows (rounded down)
-///   longer   the longer side becomes `height`, the other follows (rounded down, at least 1)
-struct Resize {
-  enum class By : uint8_t { exact, shorter, longer };
-  By by = By::exact;
-  int height = 0;
-  int width = 0;  ///< By::exact only
-  bool operator==(const Resize&) const = default;
-};
-
-/// Cuts height x width from the middle; where the picture is smaller, zeros are put around it.
-struct CenterCrop {
-  int height = 0;
-  int width = 0;
-  bool operator==(const CenterCrop&) const = default;
-};
-
-/// Cuts height x width at a place drawn uniformly; a smaller picture is an error.
-struct RandomCrop {
-  int height = 0;
-  int width = 0;
-  bool operator==(const RandomCrop&) const = default;
-};
-
-/// Cuts a box whose area (a share of the picture's) and aspect ratio are drawn, then scales it to
-/// height x width: the distribution of torchvision's RandomResizedCrop.
-struct RandomResizedCrop {
-  int height = 0;
-  int width = 0;
-  std::array<double, 2> scale = {0.08, 1.0};
-  std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
-  bool operator==(const RandomResizedCrop&) const = default;
-};
-
-/// Mirrors left and right with probability p.
-struct HorizontalFlip {
-  double p = 0.5;
-  bool operator==(const HorizontalFlip&) const = default;
-};
-
-/// (value / 255 - mean) / std for each channel; one number serves all channels. Must come last.
-struct Normalize {
-  std::vector<double> mean;
-  std::vector<double> std;
-  bool operator==(const Normalize&) const = default;
-};
-
-using ImageOp =
-    std::variant<Resize, CenterCrop, RandomCrop, RandomResizedCrop, HorizontalFlip, Normalize>;
 
 /// Channels of the row. Alpha is dropped, not blended, by rgb and gray. `unchanged` keeps what the
 /// file has (1, 2, 3 or 4 channels; palettes become colours, 16 bits become 8).

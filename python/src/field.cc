@@ -1,13 +1,12 @@
 // headrace/field.h: recipes, from the dicts of headrace/recipes.py.
 #include "headrace/field.h"
 
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
 #include "codec/decoder.h"
+#include "image_ops.h"
 
 namespace headrace::python {
 namespace {
@@ -24,23 +23,6 @@ DType dtype_of(const nb::dict& recipe) {
   return *dtype;
 }
 
-ImageOp image_op(const nb::dict& op) {
-  const auto name = get<std::string>(op, "op");
-  if (name == "flip") return HorizontalFlip{get<double>(op, "p")};
-  if (name == "normalize") {
-    return Normalize{get<std::vector<double>>(op, "mean"), get<std::vector<double>>(op, "std")};
-  }
-  const int height = get<int>(op, "height");
-  if (name == "resize_shorter") return Resize{Resize::By::shorter, height, 0};
-  if (name == "resize_longer") return Resize{Resize::By::longer, height, 0};
-  const int width = get<int>(op, "width");
-  if (name == "resize") return Resize{Resize::By::exact, height, width};
-  if (name == "center_crop") return CenterCrop{height, width};
-  if (name == "random_crop") return RandomCrop{height, width};
-  return RandomResizedCrop{height, width, get<std::array<double, 2>>(op, "scale"),
-                           get<std::array<double, 2>>(op, "ratio")};
-}
-
 ImageSpec image_spec(const nb::dict& recipe) {
   ImageSpec image;
   const auto channels = get<std::string>(recipe, "channels");
@@ -49,7 +31,7 @@ ImageSpec image_spec(const nb::dict& recipe) {
                    : channels == "rgb"  ? Channels::rgb
                                         : Channels::unchanged;
   for (nb::handle op : get<nb::list>(recipe, "ops")) {
-    image.ops.push_back(image_op(nb::cast<nb::dict>(op)));
+    image.ops.push_back(image_op_of(nb::cast<nb::dict>(op)));
   }
   image.dtype = dtype_of(recipe);
   image.unit_range = get<bool>(recipe, "unit_range");

@@ -5,43 +5,17 @@
 #include <string>
 
 #include "base/try.h"
+#include "codec/erase.h"
 #include "codec/finish.h"
 #include "codec/geometry.h"
 #include "codec/image_recipe.h"
 #include "codec/orientation.h"
 #include "codec/picture.h"
-#include "codec/resample.h"
+#include "codec/picture_steps.h"
 #include "codec/scratch.h"
 
 namespace headrace {
 namespace {
-
-Error too_large(uint64_t height, uint64_t width, uint64_t limit) {
-  return {Code::kCorrupt,
-          "picture refused: " + std::to_string(width) + " x " + std::to_string(height) +
-              " pixels are more than the limit of " + std::to_string(limit),
-          {},
-          "raise pixel_limit if such pictures are meant to be there"};
-}
-
-/// `box` of the picture; what lies over its edge is zero.
-Picture padded(const Picture& from, const Box& box, ReusedBuffer& into) {
-  const auto channels = static_cast<size_t>(from.channels);
-  const size_t stride = static_cast<size_t>(box.width) * channels;
-  const MutableBytes bytes = into.take(stride * static_cast<size_t>(box.height));
-  std::memset(bytes.data(), 0, bytes.size());
-  const int left = std::max(0, box.left);
-  const int right = std::min(from.width, box.left + box.width);
-  const int top = std::max(0, box.top);
-  const int bottom = std::min(from.height, box.top + box.height);
-  auto* out = reinterpret_cast<uint8_t*>(bytes.data());
-  for (int y = top; y < bottom && left < right; ++y)
-    std::memcpy(out + static_cast<size_t>(y - box.top) * stride +
-                    static_cast<size_t>(left - box.left) * channels,
-                from.line(y) + static_cast<size_t>(left) * channels,
-                static_cast<size_t>(right - left) * channels);
-  return {out, box.width, box.height, from.channels, stride};
-}
 
 /// What of the upright picture must be decoded, and at which fraction of its size.
 struct Need {
@@ -59,21 +33,17 @@ Box inner_part(const Box& box, Size picture) {
 }
 
 Need needed(const Geometry& geometry, Size picture, int largest_shrink) {
-  if (geometry.count == 0) return {{0, 0, picture.height, picture.width}, 1};
-  const Step& first = geometry.steps[0];
-  Need need{inner_part(first.box, picture), 1};
-  if (!first.box.inside(picture)) return need;
-  while (2 * need.shrink <= largest_shrink &&
-         first.box.height / (2 * need.shrink) >= first.out.height &&
-         first.box.width / (2 * need.shrink) >= first.out.width)
-    need.shrink *= 2;
-  return need;
-}
-
-/// The first step's box in what was decoded.
-Box decoded_part(const Box& box, const Need& need, const Picture& decoded) {
-  if (need.shrink > 1) return {0, 0, decoded.height, decoded.width};
-  return {box.top - need.box.top, box.left - need.box.left, box.height, box.width};
+  const Need whole{{0, 0, picture.height, picture.width}, 1};
+  if (geometry.count == 0) return whole;
+  const PictureStep& first = geometry.steps[0];
+  if (first.kind != PictureStep::Kind::scale) return whole;
+  if (!first.box.inside(picture))
+    return first.edge == Edge::constant ? Need{inner_part(first.box, picture), 1} : whole;
+  int shrink = 1;
+  while (2 * shrink <= largest_shrink && first.box.height / (2 * shrink) >= first.full.height &&
+         first.box.width / (2 * shrink) >= first.full.width)
+    shrink *= 2;
+  return shrink > 1 ? Need{first.box, shrink} : Need{step_source(first), 1};
 }
 
 class ImageDecoder final : public Decoder {
@@ -92,16 +62,19 @@ class ImageDecoder final : public Decoder {
                                     Scratch& scratch) const override {
     HR_TRY(const Prepared prepared, prepare(encoded, key, scratch));
     const Picture& picture = prepared.picture;
+    const Size size = prepared.row_size();
     Scratch::Buffers& buffers = scratch.buffers();
+    buffers.shape.clear();
+    if (prepared.view_count > 0) buffers.shape.push_back(static_cast<int64_t>(prepared.view_count));
     if (spec_.layout == Layout::chw) {
-      buffers.shape.assign({picture.channels, picture.height, picture.width});
+      buffers.shape.insert(buffers.shape.end(), {picture.channels, size.height, size.width});
     } else {
-      buffers.shape.assign({picture.height, picture.width, picture.channels});
+      buffers.shape.insert(buffers.shape.end(), {size.height, size.width, picture.channels});
     }
     const DType dtype = image_row_dtype(spec_);
-    const size_t values = static_cast<size_t>(picture.channels) *
-                          static_cast<size_t>(picture.height) * static_cast<size_t>(picture.width);
-    const MutableBytes row = buffers.row.take(values * dtype_size(dtype));
+    size_t bytes = dtype_size(dtype);
+    for (const int64_t side : buffers.shape) bytes *= static_cast<size_t>(side);
+    const MutableBytes row = buffers.row.take(bytes);
     write(prepared, row.data());
     return DynamicRow{dtype, buffers.shape, row};
   }
@@ -111,6 +84,13 @@ class ImageDecoder final : public Decoder {
   struct Prepared {
     Picture picture;
     bool mirror = false;
+    std::array<Box, 5> views = {};  ///< of the picture: parts of the row, if there are any
+    size_t view_count = 0;
+    Box erased = {};  ///< of the row
+
+    Size row_size() const {
+      return view_count > 0 ? views[0].size() : Size{picture.height, picture.width};
+    }
   };
 
   Result<Prepared> prepare(ByteView encoded, const RowKey& key, Scratch& scratch) const {
@@ -125,17 +105,24 @@ class ImageDecoder final : public Decoder {
     HR_TRY(Geometry geometry, plan_geometry(spec_.ops, upright, key));
 
     const Need need = needed(geometry, upright, header.largest_shrink);
-    Prepared prepared{{}, geometry.mirror};
+    Prepared prepared;
+    prepared.mirror = geometry.mirror;
+    prepared.views = geometry.views;
+    prepared.view_count = geometry.view_count;
+    prepared.erased = geometry.erased;
     Picture& picture = prepared.picture;
     HR_TRY(picture,
            reader.read(box_in_file(need.box, upright, orientation), need.shrink, buffers.decoded));
     picture = convert_channels(picture, wanted_channels(spec_.channels, picture.channels),
                                buffers.converted);
     if (orientation != 1) picture = turn_upright(picture, orientation, buffers.upright);
+    // A picture that was decoded at a fraction of its size is the first step's box, scaled.
+    if (need.shrink > 1) geometry.steps[0].box = {0, 0, picture.height, picture.width};
+    const Box held = need.shrink > 1 ? geometry.steps[0].box : need.box;
     for (size_t i = 0; i < geometry.count; ++i) {
-      Step& step = geometry.steps[i];
-      if (i == 0) step.box = decoded_part(step.box, need, picture);
-      HR_CHECK(run(step, i, picture, buffers));
+      const Box all{0, 0, picture.height, picture.width};
+      HR_TRY(picture, run_step(geometry.steps[i], i, spec_.pixel_limit, picture,
+                               i == 0 ? held : all, buffers));
     }
     return prepared;
   }
@@ -143,27 +130,34 @@ class ImageDecoder final : public Decoder {
   Status check_pixels(Size size) const {
     const auto height = static_cast<uint64_t>(size.height);
     const auto width = static_cast<uint64_t>(size.width);
-    if (height * width > spec_.pixel_limit) return too_large(height, width, spec_.pixel_limit);
-    return Status();
-  }
-
-  Status run(const Step& step, size_t number, Picture& picture, Scratch::Buffers& buffers) const {
-    HR_CHECK(check_pixels(step.out));
-    // Pictures of successive steps lie in alternate buffers.
-    if (step.box.inside({picture.height, picture.width})) {
-      picture = cut(picture, step.box);
-    } else {
-      picture = padded(picture, step.box, buffers.padded[number % 2]);
-    }
-    picture = resize_bilinear(picture, step.out, buffers.resized[number % 2], buffers);
+    if (height * width > spec_.pixel_limit)
+      return picture_too_large(height, width, spec_.pixel_limit);
     return Status();
   }
 
   void write(const Prepared& prepared, std::byte* row) const {
-    if (image_row_dtype(spec_) == DType::u8) {
-      write_u8(prepared.picture, prepared.mirror, spec_.layout, row);
+    if (prepared.view_count == 0) {
+      write_picture(prepared.picture, prepared.mirror, row);
     } else {
-      write_f32(prepared.picture, prepared.mirror, spec_.layout, tables_, row);
+      const size_t bytes = static_cast<size_t>(prepared.picture.channels) *
+                           static_cast<size_t>(prepared.views[0].height) *
+                           static_cast<size_t>(prepared.views[0].width) *
+                           dtype_size(image_row_dtype(spec_));
+      for (size_t i = 0; i < prepared.view_count; ++i)
+        write_picture(cut_out(prepared.picture, prepared.views[i]), prepared.mirror,
+                      row + i * bytes);
+    }
+    if (prepared.erased.height > 0)
+      erase_box(row, image_row_dtype(spec_), spec_.layout, prepared.row_size(),
+                prepared.picture.channels, prepared.erased,
+                std::get<RandomErasing>(spec_.ops.back()).value);
+  }
+
+  void write_picture(const Picture& picture, bool mirror, std::byte* row) const {
+    if (image_row_dtype(spec_) == DType::u8) {
+      write_u8(picture, mirror, spec_.layout, row);
+    } else {
+      write_f32(picture, mirror, spec_.layout, tables_, row);
     }
   }
 

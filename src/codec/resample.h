@@ -1,12 +1,10 @@
-// Antialiased bilinear scaling, equal to Pillow's BILINEAR byte for byte on gray and RGB. (Since
-// version 13 Pillow goes down the columns first where the height shrinks much more than the width;
-// there the last rounding differs, by 1 at most.)
+// Scaling, equal byte for byte to Pillow's filter of the same name on gray and RGB. (Since version
+// 13 Pillow goes down the columns first where the height shrinks much more than the width; there
+// the last rounding differs, by 1 at most.)
 //
-// A triangle filter as wide as the reduction, separable: along the lines first, then down the
-// columns, with the result rounded to 8 bits between the two passes; weights are fixed-point
-// numbers of 22 bits. The method is that of Graphics Gems III, "Filtered Image Rescaling"; widths,
-// rounding and order of the passes are Pillow's, so that a recipe gives the pixels it gave there.
-// Alpha is scaled like any other channel.
+// Separable: along the lines first, then down the columns, with the result rounded to 8 bits
+// between the two passes. Only what the asked part of the result needs is computed. Alpha is scaled
+// like any other channel.
 #pragma once
 
 #include "codec/geometry.h"
@@ -15,9 +13,26 @@
 
 namespace headrace {
 
-/// Scales the picture to `out`. The result lies in `into`, or is `from` itself if the size is the
-/// same. Precondition: no side of either is 0.
-Picture resize_bilinear(const Picture& from, Size out, ReusedBuffer& into,
-                        Scratch::Buffers& scratch);
+/// What becomes what: a picture of size `from` becomes one of size `to`, of which `part` is wanted.
+struct Scaling {
+  Size from;
+  Size to;
+  Box part;
+  Interpolation filter = Interpolation::bilinear;
+};
+
+/// The box of the picture that the wanted part is made from.
+Box resize_source(const Scaling& scaling);
+
+/// Where a picture begins in a larger one.
+struct Corner {
+  int top = 0;
+  int left = 0;
+};
+
+/// The wanted part. `picture` is the part of the picture that begins at `corner` and holds at least
+/// resize_source. The result lies in `into`, or in `picture` if the size stays the same.
+Picture resize(const Picture& picture, Corner corner, const Scaling& scaling, ReusedBuffer& into,
+               Scratch::Buffers& scratch);
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 
 #include "codec/decoder.h"
 #include "codec/picture_readers.h"
+#include "codec/resample_filter.h"
 #include "codec/reused_buffer.h"
 
 namespace headrace {
@@ -17,15 +18,16 @@ struct Scratch::Buffers {
   ReusedBuffer decoded;     ///< the picture, or its part, as the file has it
   ReusedBuffer converted;   ///< with the channels of the row
   ReusedBuffer upright;     ///< the picture turned
-  ReusedBuffer padded[2];   ///< pictures with zeros around them, in turn
+  ReusedBuffer padded[2];   ///< pictures with pixels around them, in turn
   ReusedBuffer horizontal;  ///< a resize, between its two passes
-  ReusedBuffer resized[2];  ///< resizes, in turn
+  ReusedBuffer resized[2];  ///< results of steps, in turn
   std::vector<int64_t> shape;
-  std::vector<double> exact_weights;
-  std::vector<int32_t> weights_x;
-  std::vector<int32_t> weights_y;
-  std::vector<int> bounds_x;
-  std::vector<int> bounds_y;
+  FilterMemory filter_x;
+  FilterMemory filter_y;
+  std::vector<int16_t> spread_weights;  ///< of filter_x, for vectors
+  ReusedBuffer blurred;                 ///< a blur, between its two passes
+  std::vector<float> kernel;            ///< of a blur
+  std::vector<float> hue;               ///< a line's planes
 };
 
 }  // namespace headrace

@@ -128,8 +128,10 @@ TEST(GoldenTransforms, CropAndResizeUsesNoPixelOutsideOfTheCrop) {
                 static_cast<size_t>(width) * 3};
     box.pixels = box.line(top) + left * 3;
     Scratch scratch;
-    const Picture out = resize_bilinear(box, {p["size_hw"][0], p["size_hw"][1]},
-                                        scratch.buffers().resized[0], scratch.buffers());
+    const Size size{p["size_hw"][0], p["size_hw"][1]};
+    const Picture out =
+        resize(box, {}, {{box.height, box.width}, size, {0, 0, size.height, size.width}},
+               scratch.buffers().resized[0], scratch.buffers());
     std::string bytes;
     for (int y = 0; y < out.height; ++y)
       bytes.append(reinterpret_cast<const char*>(out.line(y)), static_cast<size_t>(out.width) * 3);

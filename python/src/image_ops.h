@@ -1,0 +1,15 @@
+// headrace/image_ops.h: operations of an image recipe, from the dicts of headrace/images.py.
+#pragma once
+
+#include "bindings.h"
+#include "headrace/image_ops.h"
+
+namespace headrace::python {
+
+/// One operation: {"op": its name, and its parameters}.
+ImageOp image_op_of(const nb::dict& op);
+
+/// A filter by its name.
+Interpolation interpolation_of(const std::string& name);
+
+}  // namespace headrace::python
