@@ -36,10 +36,11 @@ from .errors import (
     UsageError,
     WorkerError,
 )
+from .images import Image, image
 from .jobs import pack
 from .loader import Loader, Stats
 from .pipeline import Pipeline
-from .recipes import Field, Image, bytes, float, image, integer, json, npy, text
+from .recipes import Field, bytes, float, integer, json, npy, text
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-// headrace/image_ops.h: operations of an image recipe, from the dicts of headrace/images.py.
+// headrace/image_ops.h: operations of an image recipe, from the dicts of headrace/image_ops.py.
 #pragma once
 
 #include "bindings.h"
