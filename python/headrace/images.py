@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from . import _native
-from .image_ops import ImageOps, _one_of
+from .image_ops import ImageOps, _floats, _one_of
 
 __all__ = ["Image", "image"]
 
@@ -15,8 +15,8 @@ class Image(ImageOps):
     """The recipe of a picture column: JPEG, PNG or WebP, told apart by its first bytes.
 
     The operations (`ImageOps`) run in the order given. Randomness is a pure function of the
-    loader's seed, the epoch, the sample's position and the operation's number, so it does not depend on
-    threads or ranks; `loader.explain(position)` tells what was drawn.
+    loader's seed, the epoch, the sample's position and the operation's number, so it does not
+    depend on threads or ranks; `loader.explain(position)` tells what was drawn.
 
     The column is one array of shape (rows, channels, height, width) if the last crop or resize
     fixes the size, else a `Ragged` of (channels, height, width) pictures. uint8 unless
@@ -73,8 +73,9 @@ def image(
     Args:
         sources: fields of a sample, as "jpg;png".
         decode: "exact" gives the very pixels of the codec's defaults, so those of Pillow. "fast"
-            trades some of that for speed: a faster transform, colours not interpolated, and pictures that
-            are made smaller by half or more may be decoded at 1/2, 1/4 or 1/8 of their size.
+            trades some of that for speed: a faster transform, colours not interpolated, and
+            pictures that are made smaller by half or more may be decoded at 1/2, 1/4 or 1/8 of
+            their size.
         upright: turn the picture as its EXIF orientation says.
         pixel_limit: a picture of more pixels is a `DataError`, as it may be a bomb.
         default: an encoded picture for samples that have none of the sources.
