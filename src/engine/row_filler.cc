@@ -1,5 +1,7 @@
 #include "engine/row_filler.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +23,26 @@ constexpr uint64_t kSpanBytes = kStreams ? 128 << 10 : 16 << 10;
 /// column asks for are read along.
 constexpr uint64_t kWasteBytes = 8 << 10;
 
-/// No page cache takes this long, plus a nanosecond a byte: the storage behind it was asked.
+/// No page cache takes this long, plus a nanosecond a byte: the storage behind it was asked, if the
+/// thread gave up its processor for it and was not just deprived of it.
 constexpr auto kSlowRead = std::chrono::microseconds(200);
+
+/// How often this thread has waited for something, as a read from storage. 0 where nobody counts.
+int64_t waits() {
+#ifdef RUSAGE_THREAD
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+#else
+  return 0;
+#endif
+}
+
+/// Whether this thread has waited since `before`; where nobody counts, it may have.
+bool has_waited_since(int64_t before) {
+  const int64_t now = waits();
+  return now == 0 || now != before;
+}
 
 Error missing(const ColumnPlan& column) {
   std::string sources;
@@ -42,7 +62,9 @@ Error in_column(Error error, const ColumnPlan& column, const FieldPlace& place) 
 
 }  // namespace
 
-void RowFiller::flush_counters() {
+void RowFiller::begin_chunk() { waits_before_ = waits(); }
+
+void RowFiller::end_chunk() {
   timers_.bytes_read.fetch_add(std::exchange(bytes_read_, 0), std::memory_order_relaxed);
   timers_.read_calls.fetch_add(std::exchange(read_calls_, 0), std::memory_order_relaxed);
 }
@@ -129,7 +151,8 @@ Status RowFiller::timed_read(const ByteSource& source, uint64_t offset, MutableB
   if (timed_) {
     const auto spent = Timer::Clock::now() - begin;
     timers_.read.add(spent * Timers::kSampling);
-    if (spent > kSlowRead + std::chrono::nanoseconds(into.size())) hints_.saw_slow_read();
+    const bool slow = spent > kSlowRead + std::chrono::nanoseconds(into.size());
+    if (slow && has_waited_since(waits_before_)) hints_.saw_slow_read();
   }
   bytes_read_ += into.size();
   ++read_calls_;

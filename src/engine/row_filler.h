@@ -51,8 +51,9 @@ class RowFiller {
               std::span<const FieldPlace> places, const RowKey& key,
               std::span<const RowTarget> targets, uint64_t* digest);
 
-  /// Adds what was read since the last call to the timers: once a chunk, not once a row.
-  void flush_counters();
+  /// Around the rows of a chunk: what costs too much once a row.
+  void begin_chunk();
+  void end_chunk();
 
  private:
   /// Reads `place` into `row` if there is one (raw columns), else into scratch memory.
@@ -72,6 +73,7 @@ class RowFiller {
   uint64_t bytes_read_ = 0;
   uint64_t read_calls_ = 0;
   uint32_t row_number_ = 0;
+  int64_t waits_before_ = 0;  ///< of this thread, when the chunk began
   bool timed_ = false;
 };
 

@@ -198,11 +198,12 @@ uint32_t Run::chunk_rows(uint32_t rows) const {
 void Run::fill_chunk(Chunk chunk, RowFiller& filler) {
   const auto begin = Clock::now();
   Ticket& ticket = *chunk.ticket->ticket;
+  filler.begin_chunk();
   for (uint32_t i = chunk.begin; i < chunk.end; ++i) {
     const RowOrigin& row = ticket.row(i);
     ticket.fill(i, filler, *sets_[row.set], {options_.seed, options_.epoch, row.position});
   }
-  filler.flush_counters();
+  filler.end_chunk();
   const uint32_t rows = chunk.end - chunk.begin;
   const auto spent =
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
