@@ -1,5 +1,8 @@
 """The first batch after a restart at ten random positions, each beside a cold start.
 
+Each cold start has another seed: the same first batch again and again would come out of the
+processor's caches, which a position in the middle of an epoch does not.
+
 usage: resume_process.py PLACE ROUND
 Prints {"cold": seconds, "resume": seconds}, medians, as JSON. Both open the data set anew.
 """
@@ -16,11 +19,12 @@ from typing import Any
 import headrace as hr
 
 POSITIONS = 10
+SEED = 7
 
 
-def first_batch(place: str, state: dict[str, Any] | None) -> float:
+def first_batch(place: str, seed: int, state: dict[str, Any] | None = None) -> float:
     begin = time.perf_counter()
-    with loader_of(place) as loader:
+    with loader_of(place, seed) as loader:
         if state is not None:
             loader.load_state_dict(state)
         batch = next(iter(loader))
@@ -29,20 +33,20 @@ def first_batch(place: str, state: dict[str, Any] | None) -> float:
         return time.perf_counter() - begin
 
 
-def loader_of(place: str) -> hr.Loader:
-    return hr.open(place).shuffle(seed=7).batch(256).loader(threads=2)
+def loader_of(place: str, seed: int) -> hr.Loader:
+    return hr.open(place).shuffle(seed=seed).batch(256).loader(threads=2)
 
 
 def main() -> None:
     place, turn = sys.argv[1:]
     draw = random.Random(int(turn))
     cold, resumed = [], []
-    first_batch(place, None)
-    with loader_of(place) as loader:
+    first_batch(place, SEED)
+    with loader_of(place, SEED) as loader:
         states = [loader.state_at(0, draw.randrange(len(loader))) for _ in range(POSITIONS)]
     for state in states:
-        cold.append(first_batch(place, None))
-        resumed.append(first_batch(place, state))
+        cold.append(first_batch(place, draw.randrange(2**32)))
+        resumed.append(first_batch(place, SEED, state))
     print(json.dumps({"cold": statistics.median(cold), "resume": statistics.median(resumed)}))
 
 

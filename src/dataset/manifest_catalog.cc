@@ -56,14 +56,15 @@ class ManifestCatalog final : public Catalog {
     if (place.index_offset > source->size() ||
         place.index_bytes > source->size() - place.index_offset)
       return bad_section(*source, shard, place.index_offset, "lies outside of its file");
-    std::string section(place.index_bytes, '\0');
-    HR_CHECK(source->read_at(place.index_offset, as_writable_bytes(section)));
-    if (xxh3(as_bytes(section)) != place.index_xxh3)
+    // Not a string or a vector: they would write zeros first.
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(place.index_bytes);
+    const MutableBytes section(memory.get(), place.index_bytes);
+    HR_CHECK(source->read_at(place.index_offset, section));
+    if (xxh3(section) != place.index_xxh3)
       return bad_section(*source, shard, place.index_offset, "does not have its checksum");
     const bool archive = manifest_.container == Container::kTar;
-    HR_TRY(auto index,
-           ShardIndex::decode(as_bytes(section), archive ? table_.bytes[shard] : ~uint64_t{0},
-                              {.shard = source->name(), .offset = place.index_offset}));
+    HR_TRY(auto index, ShardIndex::decode(section, archive ? table_.bytes[shard] : ~uint64_t{0},
+                                          {.shard = source->name(), .offset = place.index_offset}));
     if (index.size() != table_.samples[shard])
       return bad_section(*source, shard, place.index_offset,
                          "has " + std::to_string(index.size()) + " samples instead of " +

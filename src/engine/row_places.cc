@@ -1,5 +1,7 @@
 #include "engine/row_places.h"
 
+#include <algorithm>
+
 #include "base/try.h"
 
 namespace headrace {
@@ -7,6 +9,8 @@ namespace {
 
 /// Views are forgotten all at once past this; the data sets' own caches soften that.
 constexpr uint64_t kViewBudgetBytes = uint64_t{64} << 20;
+
+uint64_t key_of(PlaceFinder::ShardOfSet shard) { return uint64_t{shard.set} << 32 | shard.shard; }
 
 FieldPlace find_place(const ShardIndex& index, uint32_t sample,
                       const std::vector<uint32_t>& sources) {
@@ -20,31 +24,44 @@ FieldPlace find_place(const ShardIndex& index, uint32_t sample,
 
 Result<std::shared_ptr<const ShardView>> PlaceFinder::find(const RowOrigin& row,
                                                            std::span<FieldPlace> places) {
-  HR_TRY(auto shard, view(row.set, row.id.shard));
+  HR_TRY(auto shard, view({row.set, row.id.shard}));
   for (size_t c = 0; c < places.size(); ++c)
     places[c] = find_place(*shard->index, row.id.sample, shard->sources[c]);
   return shard;
 }
 
-Result<std::shared_ptr<const ShardView>> PlaceFinder::view(uint32_t set, uint32_t shard) {
-  const uint64_t key = uint64_t{set} << 32 | shard;
-  if (const auto known = views_.find(key); known != views_.end()) return known->second;
-  HR_TRY(auto made, make_view(set, shard));
-  views_bytes_ += made->index->memory_bytes();
-  if (views_bytes_ > kViewBudgetBytes) {
-    views_.clear();
-    views_bytes_ = made->index->memory_bytes();
+std::vector<PlaceFinder::ShardOfSet> PlaceFinder::missing(std::span<const RowOrigin> rows) const {
+  std::vector<ShardOfSet> found;
+  for (const RowOrigin& row : rows) {
+    const ShardOfSet shard{row.set, row.id.shard};
+    if (!views_.contains(key_of(shard)) && std::ranges::find(found, shard) == found.end())
+      found.push_back(shard);
   }
-  views_[key] = made;
+  return found;
+}
+
+Result<std::shared_ptr<const ShardView>> PlaceFinder::view(ShardOfSet shard) {
+  if (const auto known = views_.find(key_of(shard)); known != views_.end()) return known->second;
+  HR_TRY(auto made, load(shard));
+  keep(shard, made);
   return made;
 }
 
-Result<std::shared_ptr<const ShardView>> PlaceFinder::make_view(uint32_t set,
-                                                                uint32_t shard) const {
+void PlaceFinder::keep(ShardOfSet shard, std::shared_ptr<const ShardView> view) {
+  views_bytes_ += view->index->memory_bytes();
+  if (views_bytes_ > kViewBudgetBytes) {
+    views_bytes_ = view->index->memory_bytes();
+    views_.clear();
+  }
+  views_[key_of(shard)] = std::move(view);
+}
+
+Result<std::shared_ptr<const ShardView>> PlaceFinder::load(ShardOfSet shard) const {
+  const Dataset& set = *sets_[shard.set];
   ShardView view;
-  HR_TRY(view.index, sets_[set]->index(shard));
+  HR_TRY(view.index, set.index(shard.shard));
   if (view.index->is_archive()) {
-    HR_TRY(view.archive, sets_[set]->source(shard, *view.index, 0));
+    HR_TRY(view.archive, set.source(shard.shard, *view.index, 0));
   }
   for (const FieldSpec& field : fields_) {
     std::vector<uint32_t>& numbers = view.sources.emplace_back();

@@ -45,11 +45,21 @@ class PlaceFinder {
   /// Fills `places` (one a column) and returns the view of the row's shard.
   Result<std::shared_ptr<const ShardView>> find(const RowOrigin& row, std::span<FieldPlace> places);
 
+  struct ShardOfSet {
+    uint32_t set;
+    uint32_t shard;
+    bool operator==(const ShardOfSet&) const = default;
+  };
+  /// The shards of the rows whose views `find` would have to load, each once.
+  std::vector<ShardOfSet> missing(std::span<const RowOrigin> rows) const;
+  /// Loads a view for `keep`. Any number of threads may call this, beside one that uses the rest.
+  Result<std::shared_ptr<const ShardView>> load(ShardOfSet shard) const;
+  void keep(ShardOfSet shard, std::shared_ptr<const ShardView> view);
+
  private:
   using Views = std::unordered_map<uint64_t, std::shared_ptr<const ShardView>>;
 
-  Result<std::shared_ptr<const ShardView>> view(uint32_t set, uint32_t shard);
-  Result<std::shared_ptr<const ShardView>> make_view(uint32_t set, uint32_t shard) const;
+  Result<std::shared_ptr<const ShardView>> view(ShardOfSet shard);
 
   const std::vector<std::shared_ptr<const Dataset>>& sets_;
   const std::vector<FieldSpec>& fields_;

@@ -120,7 +120,9 @@ void Run::work() {
   RowFiller filler(columns_, timers_, hints_);
   std::unique_lock lock(mutex_);
   while (!stopped_) {
-    if (may_plan()) {
+    if (!errands_.empty()) {
+      run_errand(lock);
+    } else if (may_plan()) {
       plan_next(lock);
     } else if (!chunks_.empty()) {
       const Chunk chunk = chunks_.front();
@@ -155,6 +157,7 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
   std::optional<Error> error;
   auto planned = options_.plan(step);
   if (planned.ok()) {
+    load_views(planned->rows);
     in_flight->ticket =
         std::make_unique<Ticket>(columns_, options_.epoch, planned->step, planned->total,
                                  std::move(planned->rows), options_.digests);
@@ -187,6 +190,34 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
   else
     finish(ticket);
   lock.lock();
+}
+
+/// Loads what is missing of the rows' views, with the help of every thread that has nothing to do.
+void Run::load_views(std::span<const RowOrigin> rows) {
+  const auto missing = finder_.missing(rows);
+  if (missing.size() < 2) return;
+  std::vector<std::shared_ptr<const ShardView>> views(missing.size());
+  {
+    std::unique_lock lock(mutex_);
+    for (size_t i = 0; i < missing.size(); ++i) errands_.push_back({missing[i], &views[i]});
+    errands_left_ = missing.size();
+    work_ready_.notify_all();
+    while (!errands_.empty()) run_errand(lock);
+    errands_done_.wait(lock, [this] { return errands_left_ == 0; });
+  }
+  for (size_t i = 0; i < missing.size(); ++i)
+    if (views[i]) finder_.keep(missing[i], std::move(views[i]));
+}
+
+/// Precondition: the lock is held, errands_ is not empty.
+void Run::run_errand(std::unique_lock<std::mutex>& lock) {
+  const Errand errand = errands_.front();
+  errands_.pop_front();
+  lock.unlock();
+  auto view = finder_.load(errand.shard);
+  if (view.ok()) *errand.view = std::move(*view);
+  lock.lock();
+  if (--errands_left_ == 0) errands_done_.notify_one();
 }
 
 uint32_t Run::chunk_rows(uint32_t rows) const {

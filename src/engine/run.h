@@ -7,7 +7,9 @@
 //
 // Threads take the most urgent work: a chunk of the lowest ticket, or, while there is room, the
 // planning of the next ticket. The thread that fills a ticket's last row finishes it. There is no
-// queue a stage and no reorder buffer; a batch is taken by its number.
+// queue a stage and no reorder buffer; a batch is taken by its number. A plan that needs the
+// indexes of several shards has them loaded by all threads (errands), since the first batch waits
+// for them.
 //
 // Ownership: the run owns its threads and tickets; batches own their slots and outlive it.
 // Thread-safety: one consumer calls `next`; `stop` may come from any thread.
@@ -82,7 +84,15 @@ class Run {
     uint32_t begin, end;
   };
 
+  /// A shard's index to be loaded for the plan that is being made.
+  struct Errand {
+    PlaceFinder::ShardOfSet shard;
+    std::shared_ptr<const ShardView>* view;  ///< left empty by an error: planning meets it again
+  };
+
   void work();
+  void run_errand(std::unique_lock<std::mutex>& lock);
+  void load_views(std::span<const RowOrigin> rows);
   bool may_plan() const;
   void plan_next(std::unique_lock<std::mutex>& lock);
   void fill_chunk(Chunk chunk, RowFiller& filler);
@@ -102,8 +112,11 @@ class Run {
   mutable std::mutex mutex_;
   std::condition_variable work_ready_;
   std::condition_variable batch_ready_;
+  std::condition_variable errands_done_;
   std::deque<std::unique_ptr<InFlight>> tickets_;  // consecutive steps; front: the next to hand out
   std::deque<Chunk> chunks_;                       // lowest ticket first
+  std::deque<Errand> errands_;                     // not begun
+  size_t errands_left_ = 0;                        // not done
   uint64_t planned_ = 0;                           // steps
   uint64_t slot_bytes_ = 0;                        // of the tickets in flight
   bool planning_ = false;
