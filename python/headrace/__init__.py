@@ -17,30 +17,33 @@ Every sample comes exactly once an epoch, in an order that is a pure function of
 number of ranks, resumable after any batch (`loader.state_dict()`).
 """
 
-from .audit import AuditReport, audit_report
-from .batch import Batch, Ragged
-from .dataset import Dataset, Mix, Sample, View, mix, open
-from .errors import (
-    ChangedError,
-    DataError,
-    DeniedError,
-    Error,
-    FunctionError,
-    NoSpaceError,
-    NotFoundError,
-    Origin,
-    PartialError,
-    RowError,
-    StateError,
-    StoppedError,
-    UsageError,
-    WorkerError,
-)
-from .images import Image, image
-from .jobs import pack
-from .loader import Loader, Stats
-from .pipeline import Pipeline
-from .recipes import Field, bytes, float, integer, json, npy, text
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .audit import AuditReport, audit_report
+    from .batch import Batch, Ragged
+    from .dataset import Dataset, Mix, Sample, View, mix, open
+    from .errors import (
+        ChangedError,
+        DataError,
+        DeniedError,
+        Error,
+        FunctionError,
+        NoSpaceError,
+        NotFoundError,
+        Origin,
+        PartialError,
+        RowError,
+        StateError,
+        StoppedError,
+        UsageError,
+        WorkerError,
+    )
+    from .images import Image, image
+    from .jobs import pack
+    from .loader import Loader, Stats
+    from .pipeline import Pipeline
+    from .recipes import Field, bytes, float, integer, json, npy, text
 
 __version__ = "0.1.0"
 
@@ -83,3 +86,37 @@ __all__ = [
     "pack",
     "text",
 ]
+
+# Imported when first used: numpy alone takes longer than a script that lists files.
+_NAMES = {
+    "audit": "AuditReport audit_report",
+    "batch": "Batch Ragged",
+    "dataset": "Dataset Mix Sample View mix open",
+    "errors": (
+        "ChangedError DataError DeniedError Error FunctionError NoSpaceError NotFoundError "
+        "Origin PartialError RowError StateError StoppedError UsageError WorkerError"
+    ),
+    "images": "Image image",
+    "jobs": "pack",
+    "loader": "Loader Stats",
+    "pipeline": "Pipeline",
+    "recipes": "Field bytes float integer json npy text",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = (*_NAMES, "distributed", "webdataset")
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
