@@ -51,7 +51,7 @@ class Pipe:
         self.timeout = timeout
         self.args = (args, kw)
         pipe: dict[str, Any] = {"stdout": PIPE} if mode == "rb" else {"stdin": PIPE}
-        self.proc = Popen(*args, **pipe, **kw)
+        self.proc: Popen[bytes] = Popen(*args, **{**pipe, **kw})
         stream = self.proc.stdout if mode == "rb" else self.proc.stdin
         assert stream is not None
         self.stream: IO[bytes] = stream
