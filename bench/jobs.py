@@ -221,6 +221,32 @@ def loose(bench: Bench) -> list[Table]:
     return [table]
 
 
+def verify(bench: Bench) -> list[Table]:
+    return [
+        verify_table(bench, "photos", "the photographs", bench.inputs.photo_shards),
+        verify_table(bench, "small", "the small samples", bench.inputs.small),
+    ]
+
+
+def verify_table(bench: Bench, name: str, what: str, place: Path) -> Table:
+    """From the start of the process to its end, like packing."""
+    shards, rows = tar_files(place), samples_in(place)
+    command = [HEADRACE, "verify", place, "--threads", str(bench.threads), "--quiet"]
+
+    def measure() -> float:
+        bench.warm(shards)
+        begin = time.perf_counter()
+        subprocess.run(command, check=True)
+        return rows / (time.perf_counter() - begin)
+
+    title = f"Verifying {what}: every byte, header and place against the manifest"
+    ours = Contender("headrace verify", measure, kind="ours")
+    table = Table("verify_" + name, title, "samples/s", [bench.reading_limit(shards, rows), ours])
+    take_turns(table.contenders, bench.rounds)
+    table.goals = [Goal("share of the limit", table.times_faster(table.contenders[0]), 0.8)]
+    return table
+
+
 # --- Packing -------------------------------------------------------------------------------------
 
 
@@ -381,5 +407,5 @@ def resume_table(bench: Bench, what: str, place: Path) -> Table:
 
 
 JOBS: dict[str, Callable[[Bench], list[Table]]] = {
-    job.__name__: job for job in (photos, small, one_by_one, pack, start, resume, loose)
+    job.__name__: job for job in (photos, small, one_by_one, verify, pack, start, resume, loose)
 }
