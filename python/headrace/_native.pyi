@@ -1,6 +1,6 @@
 """The engine, as the package sees it. Private; import headrace instead."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -132,3 +132,28 @@ class Loader:
     def skip(self, steps: int) -> None: ...
     def stats(self) -> dict[str, Any]: ...
     def stop(self) -> None: ...
+
+class SampleWriter:
+    """Writes samples as the members of a tar; what `headrace.webdataset.TarWriter` runs on.
+
+    `sink(piece)` is called with about 1 MiB of the archive at a time. `mtime` in whole seconds;
+    None: the time of each write.
+    """
+
+    def __init__(
+        self,
+        sink: Callable[[bytes], object],
+        user: str,
+        group: str,
+        mode: int,
+        mtime: int | None,
+    ) -> None: ...
+    def write(
+        self,
+        sample: dict[str, Any],
+        encode: Callable[[Any, str], Any] | None,
+        keep_meta: bool,
+    ) -> int:
+        """Bytes of content. `encode(value, field)` is asked for values that are neither bytes nor
+        text; None: there is no encoding. Raises ValueError before anything is written."""
+    def finish(self) -> None: ...

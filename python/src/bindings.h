@@ -56,5 +56,6 @@ void bind_batch(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_audit(nb::module_& module);
 void bind_job(nb::module_& module);
+void bind_webdataset_writer(nb::module_& module);
 
 }  // namespace headrace::python

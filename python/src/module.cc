@@ -13,4 +13,5 @@ NB_MODULE(_native, module) {
   bind_loader(module);
   bind_audit(module);
   bind_job(module);
+  bind_webdataset_writer(module);
 }

@@ -37,6 +37,8 @@ inline constexpr TarField kTarType{156, 1};
 inline constexpr TarField kTarLinkname{157, 100};
 inline constexpr TarField kTarMagic{257, 6};
 inline constexpr TarField kTarVersion{263, 2};
+inline constexpr TarField kTarUser{265, 32};
+inline constexpr TarField kTarGroup{297, 32};
 inline constexpr TarField kTarDevMajor{329, 8};
 inline constexpr TarField kTarDevMinor{337, 8};
 inline constexpr TarField kTarPrefix{345, 155};

@@ -22,10 +22,8 @@ void put_octal(Block& block, TarField field, uint64_t value) {
 
 Block make_template() {
   Block block{};
-  put_octal(block, kTarMode, 0444);
   put_octal(block, kTarUid, 0);
   put_octal(block, kTarGid, 0);
-  put_octal(block, kTarMtime, 0);
   put_text(block, kTarMagic, "ustar");
   put_text(block, kTarVersion, "00");
   put_octal(block, kTarDevMajor, 0);
@@ -49,9 +47,16 @@ std::optional<SplitName> split_name(std::string_view name) {
   return SplitName{name.substr(0, slash), name.substr(slash + 1)};
 }
 
-void append_block(std::string& out, const SplitName& name, uint64_t size, char type) {
+bool fits(std::string_view text, TarField field) { return text.size() < field.size; }  // and a NUL
+
+void append_block(std::string& out, const SplitName& name, uint64_t size, char type,
+                  const TarAttributes& attributes) {
   static const Block kTemplate = make_template();
   Block block = kTemplate;
+  put_octal(block, kTarMode, attributes.mode & 07777);
+  put_octal(block, kTarMtime, attributes.mtime);
+  if (fits(attributes.user, kTarUser)) put_text(block, kTarUser, attributes.user);
+  if (fits(attributes.group, kTarGroup)) put_text(block, kTarGroup, attributes.group);
   put_text(block, kTarName, name.name);
   put_text(block, kTarPrefix, name.prefix);
   put_octal(block, kTarSize, size);
@@ -77,30 +82,34 @@ void append_record(std::string& out, std::string_view key, std::string_view valu
   out += '\n';
 }
 
-std::string pax_body(std::string_view name, uint64_t size) {
+std::string pax_body(std::string_view name, uint64_t size, const TarAttributes& attributes) {
   std::string body;
   if (!split_name(name)) append_record(body, "path", name);
+  if (!fits(attributes.user, kTarUser)) append_record(body, "uname", attributes.user);
+  if (!fits(attributes.group, kTarGroup)) append_record(body, "gname", attributes.group);
   if (size > kLargestOctalSize) append_record(body, "size", std::to_string(size));
   return body;
 }
 
 }  // namespace
 
-void append_tar_header(std::string& out, std::string_view name, uint64_t size) {
+void append_tar_header(std::string& out, std::string_view name, uint64_t size,
+                       const TarAttributes& attributes) {
   const auto split = split_name(name);
-  if (split && size <= kLargestOctalSize) return append_block(out, *split, size, '0');
+  const std::string body = pax_body(name, size, attributes);
+  if (body.empty()) return append_block(out, *split, size, '0', attributes);
 
-  const std::string body = pax_body(name, size);
   // What a reader that knows no pax shows: the base name, cut.
   const std::string_view base = name.substr(name.rfind('/') + 1).substr(0, kTarName.size);
-  append_block(out, {"PaxHeaders", base}, body.size(), 'x');
+  append_block(out, {"PaxHeaders", base}, body.size(), 'x', attributes);
   out += body;
   out.append(tar_padding(body.size()), '\0');
-  append_block(out, split.value_or(SplitName{{}, base}), size > kLargestOctalSize ? 0 : size, '0');
+  append_block(out, split.value_or(SplitName{{}, base}), size > kLargestOctalSize ? 0 : size, '0',
+               attributes);
 }
 
 uint64_t tar_header_bytes(std::string_view name, uint64_t size) {
-  const std::string body = pax_body(name, size);
+  const std::string body = pax_body(name, size, {});
   return body.empty() ? kTarBlock : 2 * kTarBlock + tar_padded(body.size());
 }
 

@@ -83,6 +83,29 @@ TEST(TarWriter, GivesTheBytesThatItAlwaysGave) {
   EXPECT_EQ(hex64(xxh3(as_bytes(out))), "40d858109b2a8a8e");
 }
 
+TEST(TarWriter, AttributesAreInTheHeader) {
+  std::string out;
+  append_tar_header(out, "a.jpg", 3, {0644, 1700000000, "bigdata", std::string(31, 'g')});
+  ASSERT_EQ(out.size(), 512U);
+  EXPECT_EQ(std::string_view(out).substr(100, 8), std::string_view("0000644\0", 8));
+  EXPECT_EQ(std::string_view(out).substr(136, 12), std::string_view("14524770400\0", 12));
+  EXPECT_EQ(std::string_view(out).substr(265, 8), std::string_view("bigdata\0", 8));
+  EXPECT_EQ(std::string_view(out).substr(297, 32), std::string(31, 'g') + '\0');
+
+  std::string latest;
+  append_tar_header(latest, "a.jpg", 3, {07777, kLargestTarTime, "", ""});
+  EXPECT_EQ(std::string_view(latest).substr(136, 11), "77777777777");
+}
+
+TEST(TarWriter, AnOwnerWhoseNameDoesNotFitIsInAPaxHeader) {
+  std::string out;
+  append_tar_header(out, "a.jpg", 3, {0444, 0, std::string(32, 'u'), "g"});
+  ASSERT_EQ(out.size(), 1536U);
+  EXPECT_EQ(out.substr(512, 42), "42 uname=" + std::string(32, 'u') + "\n");
+  EXPECT_EQ(out[1024 + 265], '\0');
+  EXPECT_EQ(out[1024 + 297], 'g');
+}
+
 TEST(TarWriter, PaxLengthsThatCountTheirOwnDigitsAreRight) {
   for (size_t size = 256; size < 1200; ++size) {
     const std::string name(size, 'x');
