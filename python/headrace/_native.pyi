@@ -157,3 +157,60 @@ class SampleWriter:
         """Bytes of content. `encode(value, field)` is asked for values that are neither bytes nor
         text; None: there is no encoding. Raises ValueError before anything is written."""
     def finish(self) -> None: ...
+class TarMembers:
+    """(name, bytes) of the regular files of a tar archive, read from a descriptor or read(n)."""
+
+    def __init__(
+        self,
+        source: Any,
+        select: Callable[[str], Any] | None,
+        rename: Callable[[str], str] | None,
+        lenient: bool,
+        skip_meta: bool,
+    ) -> None: ...
+    def __iter__(self) -> TarMembers: ...
+    def __next__(self) -> tuple[str, bytes]: ...
+
+class TarSamples:
+    """The samples of a tar archive as dictionaries."""
+
+    def __init__(
+        self,
+        source: Any,
+        url: Any,
+        local_path: Any,
+        select: Callable[[str], Any] | None,
+        rename: Callable[[str], str] | None,
+        lenient: bool,
+    ) -> None: ...
+    def __iter__(self) -> TarSamples: ...
+    def __next__(self) -> dict[str, Any]: ...
+    def partial(self) -> dict[str, Any] | None: ...
+
+class ShuffleBuffer:
+    """Items of an iterator, shuffled in a buffer, drawn as random.Random.randint draws."""
+
+    def __init__(
+        self, items: Iterator[Any], size: int, initial: int, getrandbits: Callable[[int], int]
+    ) -> None: ...
+    def __iter__(self) -> ShuffleBuffer: ...
+    def __next__(self) -> Any: ...
+
+class Pictures:
+    """Decodes picture files to arrays; None where Pillow should have a look."""
+
+    def __init__(self, channels: str, floats: bool, planes: bool) -> None: ...
+    def decode(self, file: bytes) -> NDArray[Any] | None: ...
+
+class PicturesAhead:
+    """Samples of an iterator, each with its pictures by field, decoded ahead in threads."""
+
+    def __init__(
+        self,
+        samples: Iterator[Any],
+        pictures: Pictures,
+        is_picture: Callable[[str], bool],
+        threads: int,
+    ) -> None: ...
+    def __iter__(self) -> PicturesAhead: ...
+    def __next__(self) -> tuple[Any, dict[str, NDArray[Any]]]: ...

@@ -57,5 +57,8 @@ void bind_loader(nb::module_& module);
 void bind_audit(nb::module_& module);
 void bind_job(nb::module_& module);
 void bind_webdataset_writer(nb::module_& module);
+void bind_webdataset_images(nb::module_& module);
+void bind_webdataset_reader(nb::module_& module);
+void bind_webdataset_shuffle(nb::module_& module);
 
 }  // namespace headrace::python

@@ -52,7 +52,7 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = (*_NAMES, "pytorch", "tenbin")
 
-__all__ = sorted({*_HOME, *_MODULES, "gopen", "gopen_schemes"})  # noqa: PLE0605
+__all__ = sorted({*_HOME, *_MODULES, "gopen", "gopen_schemes"})
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,9 @@ from . import utils
 
 info: dict[str, Any] = {}
 
-_CURL = "curl --connect-timeout 30 --retry 30 --retry-delay 2 -f -s".split()
-_SIGPIPE_STATUS = 141
+_CURL = ["curl", "--connect-timeout", "30", "--retry", "30", "--retry-delay", "2", "-f", "-s"]
+# Of a command that was told that nobody reads any more, by the shell and by the system.
+_NOBODY_READS = [141, -13]
 _SECONDS = 7200.0
 
 
@@ -47,7 +48,7 @@ class Pipe:
         if mode not in ("rb", "wb"):
             raise ValueError(f"{mode}: unknown mode")
         self.ignore_errors = ignore_errors
-        self.ignore_status = [0, _SIGPIPE_STATUS, *ignore_status]
+        self.ignore_status = [0, *_NOBODY_READS, *ignore_status]
         self.timeout = timeout
         self.args = (args, kw)
         pipe: dict[str, Any] = {"stdout": PIPE} if mode == "rb" else {"stdin": PIPE}
@@ -80,7 +81,7 @@ class Pipe:
             self.wait_for_child()
         return data
 
-    def readLine(self, *args: Any, **kw: Any) -> bytes:  # noqa: N802 (part of the interface)
+    def readLine(self, *args: Any, **kw: Any) -> bytes:
         data = self.stream.readline(*args, **kw)
         if not data:
             self.wait_for_child()

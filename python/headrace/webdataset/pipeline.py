@@ -104,7 +104,7 @@ class DataPipeline(IterableDataset, PipelineStage):
             )
         result = self._changed()
         result.size = n  # type: ignore[attr-defined]
-        result.__class__ = _sized(type(result))
+        result.__class__ = _sized(type(result))  # type: ignore[arg-type]
         return result
 
     def with_epoch(self: _P, nsamples: int = -1, nbatches: int = -1) -> _P:
@@ -142,7 +142,7 @@ def _is_dataset(f: Any) -> bool:
 
 def add_length_method(obj: Any) -> Any:
     """Gives `obj`, which has an attribute `size`, a length."""
-    obj.__class__ = _sized(type(obj))
+    obj.__class__ = _sized(type(obj))  # type: ignore[arg-type]
     return obj
 
 
@@ -168,6 +168,6 @@ def _sized(cls: type) -> type:
 
 
 def _unpickled(cls: type, state: dict[str, Any]) -> Any:
-    obj = object.__new__(_sized(cls))
+    obj: Any = object.__new__(_sized(cls))
     obj.__dict__.update(state)
     return obj

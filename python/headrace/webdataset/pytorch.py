@@ -28,7 +28,7 @@ def _register() -> None:
 class IterableDataset:
     """The base of data sets that are iterated over."""
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> type:
         _register()
         return type(self)

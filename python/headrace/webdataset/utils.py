@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import functools
 import glob
-import hashlib
 import importlib
 import itertools
 import os
@@ -102,9 +101,11 @@ def is_iterable(obj: Any) -> bool:
 
 
 def make_seed(*args: Any) -> int:
-    """A number below 2**31 that depends on all arguments."""
-    digest = hashlib.sha256("\0".join(repr(arg) for arg in args).encode()).digest()
-    return int.from_bytes(digest[:4], "little") & 0x7FFFFFFF
+    """A number below 2**31 that depends on all arguments, the same in every process for numbers."""
+    seed = 0
+    for arg in args:
+        seed = (seed * 31 + hash(arg)) & 0x7FFFFFFF
+    return seed
 
 
 def lookup_sym(sym: str, modules: Sequence[str]) -> Any:
@@ -184,7 +185,7 @@ def pytorch_worker_info(group: Any = None) -> tuple[int, int, int, int]:
 
 
 def pytorch_worker_seed(group: Any = None) -> int:
-    """A number that differs between the workers of a run: torch's worker seed where there is one."""
+    """A number that differs between the workers of a run: torch's own where there is one."""
     data = torch_data()
     info = data.get_worker_info() if data is not None else None
     if info is not None:

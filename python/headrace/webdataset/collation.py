@@ -1,0 +1,94 @@
+"""Batches: samples into columns, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+
+def combine_values(
+    b: list[Any] | tuple[Any, ...], combine_tensors: bool = True, combine_scalars: bool = True
+) -> Any:
+    """One column: numbers and arrays become an array, tensors a tensor, all else a list."""
+    first = b[0]
+    if isinstance(first, (bytes, str)):
+        return list(b)
+    if isinstance(first, (int, float)):
+        import numpy as np
+
+        return np.array(list(b)) if combine_scalars else list(b)
+    if not combine_tensors:
+        return list(b)
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(first, torch.Tensor):
+        _check_shapes(b)
+        return torch.stack(list(b))
+    if numpy is not None and isinstance(first, numpy.ndarray):
+        _check_shapes(b)
+        return numpy.array(list(b))
+    return list(b)
+
+
+def _check_shapes(b: Iterable[Any]) -> None:
+    shapes = {tuple(x.shape) for x in b}
+    assert len(shapes) == 1, f"all shapes must be equal in collation, got {shapes}"
+
+
+def default_collation_fn(
+    samples: list[Any], combine_tensors: bool = True, combine_scalars: bool = True
+) -> Any:
+    """Tuples to a tuple of columns, dictionaries to a dictionary of columns."""
+    if isinstance(samples[0], dict):
+        keys = samples[0].keys()
+        assert all(sample.keys() == keys for sample in samples), (
+            "keys don't match in different samples"
+        )
+        columns = {key: [sample[key] for sample in samples] for key in sorted(keys)}
+        return {
+            key: combine_values(column, combine_tensors, combine_scalars)
+            for key, column in columns.items()
+        }
+    lengths = {len(sample) if hasattr(sample, "__len__") else -1 for sample in samples}
+    assert len(lengths) == 1, "samples of different lengths cannot become columns"
+    return tuple(
+        combine_values(column, combine_tensors, combine_scalars)
+        for column in zip(*samples)  # noqa: B905 (lengths are equal)
+    )
+
+
+def _batched(
+    data: Iterable[Any],
+    batchsize: int = 20,
+    collation_fn: Callable[[list[Any]], Any] | None = default_collation_fn,
+    partial: bool = True,
+) -> Iterator[Any]:
+    """Batches of `batchsize`, and what is left over if `partial`."""
+    items = iter(data)
+    while batch := list(islice(items, batchsize)):
+        if len(batch) < batchsize and not partial:
+            return
+        yield batch if collation_fn is None else collation_fn(batch)
+
+
+def _unbatched(data: Iterable[Any]) -> Iterator[Any]:
+    """A tuple of columns into tuples, a dictionary of columns into dictionaries."""
+    for sample in data:
+        if isinstance(sample, (tuple, list)):
+            for i in range(len(sample[0])):
+                yield tuple(column[i] for column in sample)
+        elif isinstance(sample, dict):
+            lengths = {len(column) for column in sample.values()}
+            assert len(lengths) == 1, lengths
+            for i in range(lengths.pop()):
+                yield {key: column[i] for key, column in sample.items()}
+        else:
+            raise ValueError(f"unknown sample type: {type(sample)}")
+
+
+def _unlisted(data: Iterable[Any]) -> Iterator[Any]:
+    """The items of lists."""
+    for batch in data:
+        assert isinstance(batch, list), batch
+        yield from batch
