@@ -19,7 +19,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .gopen import gopen, gopen_schemes
+from .gopen import gopen as gopen
+from .gopen import gopen_schemes as gopen_schemes
 
 __version__ = "1.0.2"
 
