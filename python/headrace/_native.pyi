@@ -157,6 +157,7 @@ class SampleWriter:
         """Bytes of content. `encode(value, field)` is asked for values that are neither bytes nor
         text; None: there is no encoding. Raises ValueError before anything is written."""
     def finish(self) -> None: ...
+
 class TarMembers:
     """(name, bytes) of the regular files of a tar archive, read from a descriptor or read(n)."""
 
