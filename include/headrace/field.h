@@ -99,8 +99,8 @@ struct ImageSpec {
 
   Channels channels = Channels::rgb;
   std::vector<ImageOp> ops;
-  DType dtype = DType::u8;  ///< u8 or f32; Normalize makes it f32 by itself
-  bool unit_range = false;  ///< f32 without Normalize: divide by 255
+  DType dtype = DType::u8;  ///< u8, f16, bf16 or f32; Normalize makes u8 f32
+  bool unit_range = false;  ///< floats without Normalize: divide by 255
   Layout layout = Layout::chw;
   DecodeSettings decode = DecodeSettings::exact;
   bool upright = true;  ///< turn the picture as its EXIF orientation says

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "codec/narrow_float.h"
+
 namespace headrace {
 namespace {
 
@@ -37,7 +39,12 @@ void erase_box(std::byte* row, DType dtype, Layout layout, Size size, int channe
   }
   std::array<float, 4> floats{};
   for (size_t c = 0; c < count; ++c) floats[c] = static_cast<float>(value(c));
-  fill_box(reinterpret_cast<float*>(row), layout, size, channels, box, floats);
+  if (dtype == DType::f32)
+    return fill_box(reinterpret_cast<float*>(row), layout, size, channels, box, floats);
+  std::array<uint16_t, 4> narrow{};
+  for (size_t c = 0; c < count; ++c)
+    narrow[c] = dtype == DType::f16 ? to_f16(floats[c]) : to_bf16(floats[c]);
+  fill_box(reinterpret_cast<uint16_t*>(row), layout, size, channels, box, narrow);
 }
 
 }  // namespace headrace

@@ -3,34 +3,41 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "codec/picture.h"
+#include "codec/pixel_lines.h"
 
 namespace headrace {
 
-/// What a pixel's byte becomes: a table a channel, so that normalising costs a look-up.
-class ValueTables {
+/// What becomes of the pixels' bytes, for each channel of a row.
+class PixelScale {
  public:
-  /// Tables of f32: v, v / 255, or (v / 255 - mean) / std, rounded as torch rounds it: to f32 after
-  /// each of the three.
-  static ValueTables plain();
-  static ValueTables unit_range();
+  static PixelScale plain();
+  static PixelScale unit_range();
   /// One mean and std a channel, or one for all.
-  static ValueTables normalized(const Normalize& normalize);
+  static PixelScale normalized(const Normalize& normalize);
 
-  /// The table of a channel.
-  const float* of(int channel) const {
-    return tables_[tables_.size() == 1 ? 0 : static_cast<size_t>(channel)].data();
+  /// Of one channel, for a line of that channel alone.
+  const LineScale& of(int channel) const { return channels_[static_cast<size_t>(channel)]; }
+  /// For a line of interleaved channels.
+  const LineScale& interleaved(int channels) const {
+    return interleaved_[static_cast<size_t>(channels - 1)];
   }
 
  private:
-  std::vector<std::array<float, 256>> tables_;
+  std::array<LineScale, 4> channels_;
+  std::array<LineScale, 4> interleaved_;
+};
+
+struct RowFormat {
+  DType dtype = DType::u8;  ///< u8, f16, bf16 or f32
+  Layout layout = Layout::chw;
+  bool mirror = false;
+  bool stream = false;  ///< past the caches: for rows of a batch, which no cache holds
 };
 
 /// Writes width x height x channels values to `row`.
-void write_u8(const Picture& picture, bool mirror, Layout layout, std::byte* row);
-void write_f32(const Picture& picture, bool mirror, Layout layout, const ValueTables& tables,
+void write_row(const Picture& picture, const RowFormat& format, const PixelScale& scale,
                std::byte* row);
 
 }  // namespace headrace

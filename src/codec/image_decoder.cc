@@ -49,12 +49,12 @@ Need needed(const Geometry& geometry, Size picture, int largest_shrink) {
 class ImageDecoder final : public Decoder {
  public:
   explicit ImageDecoder(const ImageSpec& spec)
-      : Decoder(image_row_shape(spec)), spec_(spec), tables_(image_value_tables(spec)) {}
+      : Decoder(image_row_shape(spec)), spec_(spec), scale_(image_pixel_scale(spec)) {}
 
   Status decode_into(ByteView encoded, const RowKey& key, MutableBytes row,
                      Scratch& scratch) const override {
     HR_TRY(const Prepared prepared, prepare(encoded, key, scratch));
-    write(prepared, row.data());
+    write(prepared, true, row.data());
     return Status();
   }
 
@@ -75,7 +75,7 @@ class ImageDecoder final : public Decoder {
     size_t bytes = dtype_size(dtype);
     for (const int64_t side : buffers.shape) bytes *= static_cast<size_t>(side);
     const MutableBytes row = buffers.row.take(bytes);
-    write(prepared, row.data());
+    write(prepared, false, row.data());
     return DynamicRow{dtype, buffers.shape, row};
   }
 
@@ -135,34 +135,27 @@ class ImageDecoder final : public Decoder {
     return Status();
   }
 
-  void write(const Prepared& prepared, std::byte* row) const {
+  /// `stream`: the row lies in a batch, which no cache holds.
+  void write(const Prepared& prepared, bool stream, std::byte* row) const {
+    const DType dtype = image_row_dtype(spec_);
+    const RowFormat format{dtype, spec_.layout, prepared.mirror,
+                           stream && prepared.erased.height == 0};
     if (prepared.view_count == 0) {
-      write_picture(prepared.picture, prepared.mirror, row);
+      write_row(prepared.picture, format, scale_, row);
     } else {
       const size_t bytes = static_cast<size_t>(prepared.picture.channels) *
                            static_cast<size_t>(prepared.views[0].height) *
-                           static_cast<size_t>(prepared.views[0].width) *
-                           dtype_size(image_row_dtype(spec_));
+                           static_cast<size_t>(prepared.views[0].width) * dtype_size(dtype);
       for (size_t i = 0; i < prepared.view_count; ++i)
-        write_picture(cut_out(prepared.picture, prepared.views[i]), prepared.mirror,
-                      row + i * bytes);
+        write_row(cut_out(prepared.picture, prepared.views[i]), format, scale_, row + i * bytes);
     }
     if (prepared.erased.height > 0)
-      erase_box(row, image_row_dtype(spec_), spec_.layout, prepared.row_size(),
-                prepared.picture.channels, prepared.erased,
-                std::get<RandomErasing>(spec_.ops.back()).value);
-  }
-
-  void write_picture(const Picture& picture, bool mirror, std::byte* row) const {
-    if (image_row_dtype(spec_) == DType::u8) {
-      write_u8(picture, mirror, spec_.layout, row);
-    } else {
-      write_f32(picture, mirror, spec_.layout, tables_, row);
-    }
+      erase_box(row, dtype, spec_.layout, prepared.row_size(), prepared.picture.channels,
+                prepared.erased, std::get<RandomErasing>(spec_.ops.back()).value);
   }
 
   ImageSpec spec_;
-  ValueTables tables_;
+  PixelScale scale_;
 };
 
 }  // namespace

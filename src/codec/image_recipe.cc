@@ -196,6 +196,10 @@ Status check_order(const std::vector<ImageOp>& ops) {
   return Status();
 }
 
+bool is_pixel_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
 const Normalize* normalize_of(const ImageSpec& spec) {
   for (const ImageOp& op : spec.ops)
     if (const auto* normalize = std::get_if<Normalize>(&op)) return normalize;
@@ -214,15 +218,17 @@ Status check_image_recipe(const ImageSpec& spec) {
   }
   if (steps > kMaxPictureSteps) return wrong("too many operations");
   HR_CHECK(check_order(spec.ops));
-  if (spec.dtype != DType::u8 && spec.dtype != DType::f32)
+  const bool floats = is_pixel_float(spec.dtype);
+  if (spec.dtype != DType::u8 && !floats)
     return wrong(std::string("rows of ") + dtype_name(spec.dtype) +
-                 "; uint8 and float32 are there");
-  if (spec.unit_range && spec.dtype != DType::f32) return wrong("values from 0 to 1 need float32");
+                 "; uint8, float16, bfloat16 and float32 are there");
+  if (spec.unit_range && !floats) return wrong("values from 0 to 1 need a type of floats");
   return Status();
 }
 
 DType image_row_dtype(const ImageSpec& spec) {
-  return normalize_of(spec) != nullptr ? DType::f32 : spec.dtype;
+  const bool floats = normalize_of(spec) != nullptr && !is_pixel_float(spec.dtype);
+  return floats ? DType::f32 : spec.dtype;
 }
 
 RowShape image_row_shape(const ImageSpec& spec) {
@@ -247,9 +253,9 @@ RowShape image_row_shape(const ImageSpec& spec) {
   return shape;
 }
 
-ValueTables image_value_tables(const ImageSpec& spec) {
-  if (const Normalize* normalize = normalize_of(spec)) return ValueTables::normalized(*normalize);
-  return spec.unit_range ? ValueTables::unit_range() : ValueTables::plain();
+PixelScale image_pixel_scale(const ImageSpec& spec) {
+  if (const Normalize* normalize = normalize_of(spec)) return PixelScale::normalized(*normalize);
+  return spec.unit_range ? PixelScale::unit_range() : PixelScale::plain();
 }
 
 }  // namespace headrace

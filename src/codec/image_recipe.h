@@ -17,6 +17,6 @@ DType image_row_dtype(const ImageSpec& spec);
 RowShape image_row_shape(const ImageSpec& spec);
 
 /// What each pixel's byte becomes in rows of floats.
-ValueTables image_value_tables(const ImageSpec& spec);
+PixelScale image_pixel_scale(const ImageSpec& spec);
 
 }  // namespace headrace
