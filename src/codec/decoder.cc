@@ -1,5 +1,6 @@
 #include "codec/decoder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -53,6 +54,12 @@ class NpyDecoder final : public Decoder {
 
   Status decode_into(ByteView, const RowKey&, MutableBytes, Scratch&) const override {
     return Error{Code::kUsage, "rows of numpy arrays have no fixed shape", {}, {}};
+  }
+
+  /// numpy's own writer pads headers to 128 bytes, but for arrays of very many dimensions.
+  size_t expected_bytes(size_t encoded_size) const override {
+    constexpr size_t kHeader = 128;
+    return encoded_size - std::min(encoded_size, kHeader);
   }
 
   Result<DynamicRow> decode_dynamic(ByteView encoded, const RowKey&,

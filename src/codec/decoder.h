@@ -74,6 +74,10 @@ class Decoder {
 
   const RowShape& row_shape() const { return row_shape_; }
 
+  /// kDynamic: a guess of how many bytes a row made from `encoded_size` bytes has, so that a place
+  /// can be kept for it; 0: no guess.
+  virtual size_t expected_bytes([[maybe_unused]] size_t encoded_size) const { return 0; }
+
   /// Fills `row`, which is exactly row_shape().row_bytes(encoded.size()) long. After an error the
   /// row's bytes are undefined. Precondition: row_shape().kind is not kDynamic.
   virtual Status decode_into(ByteView encoded, const RowKey& key, MutableBytes row,

@@ -135,7 +135,14 @@ Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKe
     if (!row.ok()) return std::move(row).error();
     target.pending->dtype = row->dtype;
     target.pending->shape.assign(row->shape.begin(), row->shape.end());
-    target.pending->bytes.assign(row->bytes.begin(), row->bytes.end());
+    PendingRow& kept = *target.pending;
+    if (row->bytes.size() == kept.reserved.size()) {
+      stream_copy(kept.reserved, row->bytes);
+      kept.bytes = kept.reserved;
+    } else {
+      kept.elsewhere.assign(row->bytes.begin(), row->bytes.end());
+      kept.bytes = kept.elsewhere;
+    }
   } else if (column.raw) {
     if (encoded.data() != target.bytes.data()) stream_copy(target.bytes, encoded);
   } else {

@@ -28,9 +28,11 @@ struct ColumnPlan {
 
 /// A decoded row that waits for the others to learn the column's size.
 struct PendingRow {
+  MutableBytes reserved;  ///< in the slot, for a row of this very size; may be empty
   DType dtype = DType::u8;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> elsewhere;  ///< the row, if it was of another size
+  ByteView bytes;                    ///< the row, in `reserved` or `elsewhere`
 };
 
 /// Where a row goes: a place in the slot, or, for rows of unknown size, a PendingRow.

@@ -67,24 +67,31 @@ Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
   std::vector<uint64_t> begins;
   for (size_t c = 0; c < width; ++c) {
     Column& column = out_.emplace_back(empty_column(columns_[c], size()));
-    if (is_dynamic(columns_[c])) {
-      pending_[c].resize(size());
-    } else if (column.ragged) {  // encoded rows: their sizes are in the index
-      for (uint32_t i = 0; i < size(); ++i) {
-        const FieldPlace& place = places_[i * width + c];
-        const auto& fallback = columns_[c].spec.fallback;
-        const uint64_t row = !place.absent() ? place.size : fallback ? fallback->size() : 0;
-        column.offsets[i + 1] = column.offsets[i] + static_cast<int64_t>(row);
-      }
+    pending_[c].resize(is_dynamic(columns_[c]) ? size() : 0);
+    if (column.ragged) {  // encoded rows: their sizes are in the index
+      for (uint32_t i = 0; i < size(); ++i)
+        column.offsets[i + 1] = column.offsets[i] + static_cast<int64_t>(row_bytes(i, c));
       column.shape = {column.offsets.back()};
     }
     begins.push_back(bytes);
     bytes = aligned(bytes + column_bytes(column));
   }
   slot_ = pool.take(bytes);
-  for (size_t c = 0; c < width; ++c)
+  for (size_t c = 0; c < width; ++c) {
     out_[c].data = slot_->memory.subspan(begins[c], column_bytes(out_[c]));
+    for (uint32_t i = 0; i < pending_[c].size(); ++i)
+      pending_[c][i].reserved =
+          out_[c].data.subspan(static_cast<size_t>(out_[c].offsets[i]), row_bytes(i, c));
+  }
   return {};
+}
+
+/// Of a ragged column: bytes of row i, a guess where only decoding tells.
+uint64_t Ticket::row_bytes(uint32_t i, size_t c) const {
+  const FieldPlace& place = places_[i * columns_.size() + c];
+  const auto& fallback = columns_[c].spec.fallback;
+  const uint64_t encoded = !place.absent() ? place.size : fallback ? fallback->size() : 0;
+  return is_dynamic(columns_[c]) ? columns_[c].decoder->expected_bytes(encoded) : encoded;
 }
 
 void Ticket::hint(BlockHints& hints,
@@ -195,14 +202,28 @@ void Ticket::leave_out_failed_rows() {
   }
 }
 
-/// Rows of equal type and shape become one array; rows that differ in shape a ragged column.
+namespace {
+
+/// Whether a row that was decoded into its place has it where the rows before it end.
+bool reserved_at(const Column& column, const PendingRow& row, uint64_t bytes) {
+  return row.bytes.empty() || row.bytes.data() == column.data.data() + bytes;
+}
+
+}  // namespace
+
+/// Rows of equal type and shape become one array; rows that differ in shape a ragged column. Where
+/// all were decoded into the places kept for them, nothing is moved.
 Status Ticket::assemble(size_t c, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots) {
   const std::vector<PendingRow>& rows = pending_[c];
   Column& column = out_[c];
-  if (rows.empty()) return {};
+  if (rows.empty()) {
+    column.shape = {0};
+    column.data = {};
+    return {};
+  }
   const PendingRow& first = rows.front();
   uint64_t bytes = 0;
-  bool equal = true;
+  bool equal = true, in_place = true;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].dtype != first.dtype || rows[i].shape.size() != first.shape.size())
       return Error{
@@ -212,16 +233,20 @@ Status Ticket::assemble(size_t c, SlotPool& pool, std::vector<std::shared_ptr<co
                      dtype_name(rows[i].dtype) + " with " + std::to_string(rows[i].shape.size()),
           .hint = "Rows of one column need one type and number of dimensions."};
     equal = equal && rows[i].shape == first.shape;
+    in_place = in_place && rows[i].elsewhere.empty() && reserved_at(column, rows[i], bytes);
     bytes += rows[i].bytes.size();
   }
-  slots.push_back(pool.take(bytes));
-  column.data = slots.back()->memory.first(bytes);
+  if (!in_place) {
+    slots.push_back(pool.take(bytes));
+    column.data = slots.back()->memory;
+  }
+  column.data = column.data.first(bytes);
   column.dtype = first.dtype;
   column.ragged = !equal;
   column.row_ndim = static_cast<int>(first.shape.size());
   uint64_t at = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].bytes.empty())
+    if (!in_place && !rows[i].bytes.empty())
       std::memcpy(column.data.data() + at, rows[i].bytes.data(), rows[i].bytes.size());
     at += rows[i].bytes.size();
     column.offsets[i + 1] = static_cast<int64_t>(at / dtype_size(first.dtype));

@@ -55,6 +55,7 @@ class Ticket {
   const std::vector<uint64_t>& digests() const { return digests_; }
 
  private:
+  uint64_t row_bytes(uint32_t row, size_t column) const;
   RowTarget target(uint32_t row, size_t column);
   void fail(uint32_t row, Error error);
   Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots);

@@ -6,6 +6,7 @@ cache still has them; only when a row turns out to be different are the rows bef
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -180,7 +181,7 @@ def copied(column: Column, memory: Memory) -> Column:
 def _array(value: Any) -> tuple[NDArray[Any], str] | None:
     """An array or tensor as numpy memory and the name of its type; None: it is neither."""
     if isinstance(value, np.ndarray):
-        return value, value.dtype.name
+        return value, _name_of(value.dtype)
     torch: Any = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return None
@@ -188,7 +189,12 @@ def _array(value: Any) -> tuple[NDArray[Any], str] | None:
     if value.dtype == torch.bfloat16:
         return value.contiguous().view(torch.int16).numpy().view(np.uint16), "bfloat16"
     array: NDArray[Any] = value.numpy()
-    return array, array.dtype.name
+    return array, _name_of(array.dtype)
+
+
+@functools.cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # slow: numpy makes the text each time
 
 
 def _shaped(memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
