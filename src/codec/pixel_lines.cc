@@ -208,12 +208,14 @@ void convert(const uint8_t* in, size_t count, const LineScale& scale, bool strea
   const hn::Rebind<T, Floats> to;
   const size_t lanes = hn::Lanes(d);
   auto* out = reinterpret_cast<T*>(bytes);
-  const bool aligned = reinterpret_cast<uintptr_t>(out) % (lanes * sizeof(T)) == 0;
+  // Of less than 16 bytes there is no streaming store: one would write over the end.
+  const size_t vector = lanes * sizeof(T);
+  const bool streams = stream && vector >= 16 && reinterpret_cast<uintptr_t>(out) % vector == 0;
   size_t x = 0;
   size_t at = 0;
   for (; x + lanes <= count; x += lanes) {
     const auto v = To::of(d, value_of<kKind, kByReciprocal>(d, in + x, scale, at));
-    if (stream && aligned) {
+    if (streams) {
       hn::Stream(v, to, out + x);
     } else {
       hn::StoreU(v, to, out + x);
