@@ -195,7 +195,7 @@ def test_without_the_option_a_corrupt_picture_stops_a_pack_that_has_to_decode_it
     done = run("pack", mixed, "--out", tmp_path / "out", "--image", "raw-uint8", "--json")
     error = json.loads(done.stderr)["error"]
     assert done.returncode == 4 and "--drop-corrupt" in error["hint"]
-    assert str(mixed / "corrupt_scan_2.jpg") in error["message"]
+    assert str(mixed / "bad_huffman_table.jpg") in error["message"]
     assert not (tmp_path / "out/headrace.json").exists()
 
 
