@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from function_readers import ROW_SHAPE
 from programs import HEADRACE
 from readers import pack_record, shards
 
@@ -43,6 +45,11 @@ class Inputs:
         """The manifest of the loose photos, beside them so that they stay as they are."""
         return self.root / "photos-index"
 
+    @property
+    def rows(self) -> Path:
+        """Arrays of 200 KB: files/, the same in shards/, and all in rows.npy."""
+        return self.root / "rows"
+
     def of(self, peer: str, data: str) -> Path:
         return self.root / f"{data}-{peer}"
 
@@ -56,6 +63,7 @@ def prepare(inputs: Inputs) -> None:
     once(inputs.photos_index, lambda out: headrace("index", inputs.photos, "--out", out))
     if not (inputs.small / "headrace.json").exists():
         headrace("index", inputs.small)
+    once(inputs.rows, write_rows)
     convert(inputs, "photos", inputs.photo_shards, "jpg")
     convert(inputs, "small", inputs.small, "bin")
 
@@ -83,6 +91,19 @@ def once(place: Path, make: Callable[[Path], None]) -> None:
 
 def headrace(*arguments: object) -> None:
     subprocess.run([HEADRACE, *map(str, arguments), "--quiet"], check=True)
+
+
+def write_rows(out: Path) -> None:
+    """A thousand of them, from a seed."""
+    (out / "files").mkdir(parents=True)
+    rows = np.lib.format.open_memmap(
+        str(out / "rows.npy"), mode="w+", dtype=np.uint8, shape=(1000, *ROW_SHAPE)
+    )
+    rows[:] = np.random.default_rng(5).integers(0, 256, ROW_SHAPE, np.uint8)
+    for number, row in enumerate(rows):
+        row[0] = number % 251
+        np.save(out / "files" / f"{number:04d}.npy", row)
+    headrace("pack", out / "files", "--shuffle", 1, "--shards", 8, "--out", out / "shards")
 
 
 Samples = Iterator[tuple[bytes, int]]

@@ -247,6 +247,44 @@ def verify_table(bench: Bench, name: str, what: str, place: Path) -> Table:
     return table
 
 
+def functions(bench: Bench) -> list[Table]:
+    place = bench.inputs.rows
+    table = Table(
+        "functions",
+        "A light numpy function on rows of 200 KB, shuffled, 2 worker processes, batches of 64",
+        "rows/s",
+        [
+            bench.reader("Headrace, 2 workers", "headrace_functions", place, kind="ours"),
+            bench.reader("Headrace, in the process itself", "headrace_functions_here", place),
+            bench.reader(
+                "DataLoader, 2 workers, a file a row", "torch_files", place, note="np.load"
+            ),
+            bench.reader(
+                "DataLoader, 2 workers, one mapped array",
+                "torch_mapped",
+                place,
+                note="nothing to read or parse: the least it can do",
+            ),
+            bench.reader(
+                "WebDataset, shuffle(1000), 2 workers",
+                "webdataset_functions",
+                place,
+                note="the shards that we read",
+            ),
+        ],
+    )
+    take_turns(table.contenders, bench.rounds)
+    table.goals = [
+        Goal(f"times {name}", table.times_faster(name), 3)
+        for name in (
+            "WebDataset, shuffle(1000), 2 workers",
+            "DataLoader, 2 workers, a file a row",
+            "DataLoader, 2 workers, one mapped array",
+        )
+    ]
+    return [table]
+
+
 # --- Packing -------------------------------------------------------------------------------------
 
 
@@ -407,5 +445,6 @@ def resume_table(bench: Bench, what: str, place: Path) -> Table:
 
 
 JOBS: dict[str, Callable[[Bench], list[Table]]] = {
-    job.__name__: job for job in (photos, small, one_by_one, verify, pack, start, resume, loose)
+    job.__name__: job
+    for job in (photos, small, one_by_one, functions, verify, pack, start, resume, loose)
 }

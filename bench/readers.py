@@ -14,6 +14,8 @@ import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from function_readers import FUNCTION_READERS
+
 BATCH = 256
 BUFFER = 1000  # of WebDataset's shuffle, as in its documentation
 
@@ -194,7 +196,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"payload": [row["payload"] for row in rows], "label": labels}
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, Reader] = FUNCTION_READERS | {
     reader.__name__: reader
     for reader in (
         headrace_batches,
