@@ -1,5 +1,6 @@
 #include "codec/affine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -25,14 +26,15 @@ std::array<double, 2> fixed_point(const Affine& affine, Size picture) {
   return {-0.5 * picture.width, -0.5 * picture.height};
 }
 
-/// A picture seen as one that goes on for ever: `fill` outside.
+/// A picture seen as one that goes on for ever.
 struct Field {
   const Picture& picture;
   const Fill& fill;
 
+  /// nullptr outside of the picture.
   const uint8_t* at(int x, int y) const {
     const bool inside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
-    if (!inside) return fill.data();
+    if (!inside) return nullptr;
     return picture.line(y) + static_cast<size_t>(x) * static_cast<size_t>(picture.channels);
   }
 };
@@ -40,7 +42,7 @@ struct Field {
 void nearest(const Field& field, float x, float y, uint8_t* out) {
   const uint8_t* pixel =
       field.at(static_cast<int>(std::nearbyint(x)), static_cast<int>(std::nearbyint(y)));
-  for (int c = 0; c < field.picture.channels; ++c) out[c] = pixel[c];
+  std::copy_n(pixel == nullptr ? field.fill.data() : pixel, field.picture.channels, out);
 }
 
 void bilinear(const Field& field, float x, float y, uint8_t* out) {
@@ -55,10 +57,18 @@ void bilinear(const Field& field, float x, float y, uint8_t* out) {
   const std::array<float, 4> shares = {(1 - right_share) * (1 - down_share),
                                        right_share * (1 - down_share),
                                        (1 - right_share) * down_share, right_share * down_share};
-  for (int c = 0; c < field.picture.channels; ++c) {
-    float sum = 0;
-    for (size_t i = 0; i < pixels.size(); ++i) sum += static_cast<float>(pixels[i][c]) * shares[i];
-    out[c] = static_cast<uint8_t>(std::nearbyint(sum));
+  float inside = 0;
+  std::array<float, 4> sums{};
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    if (pixels[i] == nullptr) continue;
+    inside += shares[i];
+    for (int c = 0; c < field.picture.channels; ++c)
+      sums[static_cast<size_t>(c)] += static_cast<float>(pixels[i][c]) * shares[i];
+  }
+  // At the border torchvision weighs the picture, which is 0 outside, by its share once more.
+  for (size_t c = 0; c < static_cast<size_t>(field.picture.channels); ++c) {
+    const auto fill = static_cast<float>(field.fill[c]);
+    out[c] = static_cast<uint8_t>(std::nearbyint((sums[c] - fill) * inside + fill));
   }
 }
 

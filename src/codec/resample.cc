@@ -14,20 +14,18 @@ uint8_t* take_pixels(ReusedBuffer& buffer, size_t stride, int lines) {
 }
 
 Picture nearest(const Picture& picture, Corner corner, const Scaling& scaling, ReusedBuffer& into,
-                std::vector<int>& columns) {
+                std::vector<int>& columns, std::vector<int>& lines) {
   const Box& part = scaling.part;
   const auto channels = static_cast<size_t>(picture.channels);
   const size_t stride = static_cast<size_t>(part.width) * channels;
   uint8_t* out = take_pixels(into, stride, part.height);
-  columns.clear();
-  for (int x = part.left; x < part.left + part.width; ++x)
-    columns.push_back(nearest_source(scaling.from.width, scaling.to.width, x) - corner.left);
+  nearest_sources({scaling.from.width, scaling.to.width}, part.left, part.width, columns);
+  nearest_sources({scaling.from.height, scaling.to.height}, part.top, part.height, lines);
   uint8_t* to = out;
-  for (int y = part.top; y < part.top + part.height; ++y) {
-    const uint8_t* line =
-        picture.line(nearest_source(scaling.from.height, scaling.to.height, y) - corner.top);
-    for (const int column : columns) {
-      const uint8_t* pixel = line + static_cast<size_t>(column) * channels;
+  for (const int y : lines) {
+    const uint8_t* line = picture.line(y - corner.top);
+    for (const int x : columns) {
+      const uint8_t* pixel = line + static_cast<size_t>(x - corner.left) * channels;
       to = std::copy(pixel, pixel + channels, to);
     }
   }
@@ -54,7 +52,8 @@ Picture resize(const Picture& picture, Corner corner, const Scaling& scaling, Re
   const Box there{source.top - corner.top, source.left - corner.left, source.height, source.width};
   if (from == to) return cut_out(picture, there);
   if (scaling.filter == Interpolation::nearest)
-    return nearest(picture, corner, scaling, into, scratch.filter_x.bounds);
+    return nearest(picture, corner, scaling, into, scratch.filter_x.bounds,
+                   scratch.filter_y.bounds);
 
   const size_t stride = static_cast<size_t>(part.width) * static_cast<size_t>(picture.channels);
   const bool down = to.height != from.height;

@@ -66,6 +66,24 @@ struct Frame {
   double support;
 };
 
+/// The centres of output pixels, added up as Pillow does: where one falls between two input pixels
+/// the rounding of the sums decides.
+class NearestSteps {
+ public:
+  explicit NearestSteps(Ratio ratio)
+      : last_(ratio.in - 1), step_(static_cast<double>(ratio.in) / ratio.out), at_(step_ * 0.5) {}
+
+  void skip(int pixels) {
+    for (int i = 0; i < pixels; ++i) at_ += step_;
+  }
+  int source() const { return std::min(last_, static_cast<int>(at_)); }
+
+ private:
+  int last_;
+  double step_;
+  double at_;
+};
+
 /// Half away from zero.
 int32_t fixed_point(double weight) {
   const double scaled = weight * (1 << kFilterPrecision);
@@ -106,16 +124,23 @@ Filter make_filter(Interpolation kind, Ratio ratio, int begin, int count, int fi
 }
 
 Span filter_span(Interpolation kind, int in, int out, int from, int to) {
-  if (kind == Interpolation::nearest)
-    return {nearest_source(in, out, from), nearest_source(in, out, to - 1) + 1};
+  if (kind == Interpolation::nearest) {
+    NearestSteps steps({in, out});
+    steps.skip(from);
+    const int begin = steps.source();
+    steps.skip(to - 1 - from);
+    return {begin, steps.source() + 1};
+  }
   if (in == out) return {from, to};
   const Frame frame(kind, in, out);
   return {frame.first(from), frame.last(to - 1)};
 }
 
-int nearest_source(int in, int out, int i) {
-  const double scale = static_cast<double>(in) / out;
-  return std::min(in - 1, static_cast<int>((i + 0.5) * scale));
+void nearest_sources(Ratio ratio, int begin, int count, std::vector<int>& sources) {
+  NearestSteps steps(ratio);
+  steps.skip(begin);
+  sources.clear();
+  for (int i = 0; i < count; ++i, steps.skip(1)) sources.push_back(steps.source());
 }
 
 }  // namespace headrace

@@ -57,7 +57,7 @@ Filter make_filter(Interpolation kind, Ratio ratio, int begin, int count, int fi
 /// The input pixels that output pixels [from, to) are made from.
 Span filter_span(Interpolation kind, int in, int out, int from, int to);
 
-/// The input pixel that `nearest` takes for output pixel i.
-int nearest_source(int in, int out, int i);
+/// The input pixels that `nearest` takes for output pixels begin … begin + count - 1.
+void nearest_sources(Ratio ratio, int begin, int count, std::vector<int>& sources);
 
 }  // namespace headrace
