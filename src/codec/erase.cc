@@ -1,8 +1,6 @@
 #include "codec/erase.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "codec/narrow_float.h"
 
@@ -30,21 +28,21 @@ void fill_box(T* row, Layout layout, Size size, int channels, const Box& box,
 void erase_box(std::byte* row, DType dtype, Layout layout, Size size, int channels, const Box& box,
                const std::vector<double>& values) {
   const auto value = [&](size_t c) { return values.size() == 1 ? values[0] : values[c]; };
-  const auto count = static_cast<size_t>(channels);
-  if (dtype == DType::u8) {
-    std::array<uint8_t, 4> bytes{};
-    for (size_t c = 0; c < count; ++c)
-      bytes[c] = static_cast<uint8_t>(std::clamp(value(c), 0.0, 255.0));
-    return fill_box(reinterpret_cast<uint8_t*>(row), layout, size, channels, box, bytes);
+  const auto filled = [&]<typename T>(T (*number)(double)) {
+    std::array<T, 4> numbers{};
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c) numbers[c] = number(value(c));
+    fill_box(reinterpret_cast<T*>(row), layout, size, channels, box, numbers);
+  };
+  switch (dtype) {
+    case DType::u8:
+      return filled(+[](double v) { return static_cast<uint8_t>(std::clamp(v, 0.0, 255.0)); });
+    case DType::f16:
+      return filled(+[](double v) { return to_f16(static_cast<float>(v)); });
+    case DType::bf16:
+      return filled(+[](double v) { return to_bf16(static_cast<float>(v)); });
+    default:
+      return filled(+[](double v) { return static_cast<float>(v); });
   }
-  std::array<float, 4> floats{};
-  for (size_t c = 0; c < count; ++c) floats[c] = static_cast<float>(value(c));
-  if (dtype == DType::f32)
-    return fill_box(reinterpret_cast<float*>(row), layout, size, channels, box, floats);
-  std::array<uint16_t, 4> narrow{};
-  for (size_t c = 0; c < count; ++c)
-    narrow[c] = dtype == DType::f16 ? to_f16(floats[c]) : to_bf16(floats[c]);
-  fill_box(reinterpret_cast<uint16_t*>(row), layout, size, channels, box, narrow);
 }
 
 }  // namespace headrace
