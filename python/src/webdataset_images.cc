@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -83,8 +84,19 @@ bool is_plain_picture(ByteView file, bool gray_wanted) {
 struct Pixels {
   std::unique_ptr<std::byte[]> bytes;
   std::vector<size_t> shape;
-  DType dtype = DType::u8;
+  bool floats = false;  ///< float32, else uint8
 };
+
+/// v / 255, rounded to float32 once, as numpy divides. (A recipe's unit range multiplies, as
+/// torch.)
+const std::array<float, 256>& unit_range() {
+  static const std::array<float, 256> values = [] {
+    std::array<float, 256> made{};
+    for (size_t v = 0; v < made.size(); ++v) made[v] = static_cast<float>(v) / 255.0F;
+    return made;
+  }();
+  return values;
+}
 
 /// What a spec asks for. Immutable, any number of threads may use it.
 class Pictures {
@@ -94,12 +106,11 @@ class Pictures {
     spec.channels = channels == "l"     ? Channels::gray
                     : channels == "rgb" ? Channels::rgb
                                         : Channels::rgba;
-    spec.dtype = floats ? DType::f32 : DType::u8;
-    spec.unit_range = floats;
     spec.layout = planes ? Layout::chw : Layout::hwc;
     spec.upright = false;
     gray_ = channels == "l";
     planes_ = planes;
+    floats_ = floats;
     decoder_ = unwrap(make_decoder({"image", {"image"}, spec, std::nullopt}));
   }
 
@@ -111,15 +122,24 @@ class Pictures {
     Pixels pixels;
     pixels.shape.assign(row->shape.begin(), row->shape.end());
     if (gray_) pixels.shape.erase(planes_ ? pixels.shape.begin() : pixels.shape.end() - 1);
-    pixels.dtype = row->dtype;
-    pixels.bytes = std::make_unique_for_overwrite<std::byte[]>(row->bytes.size());
-    std::memcpy(pixels.bytes.get(), row->bytes.data(), row->bytes.size());
+    const size_t count = row->bytes.size();
+    pixels.floats = floats_;
+    pixels.bytes =
+        std::make_unique_for_overwrite<std::byte[]>(count * (floats_ ? sizeof(float) : 1));
+    if (!floats_) {
+      std::memcpy(pixels.bytes.get(), row->bytes.data(), count);
+      return pixels;
+    }
+    auto* values = reinterpret_cast<float*>(pixels.bytes.get());
+    for (size_t i = 0; i < count; ++i)
+      values[i] = unit_range()[static_cast<uint8_t>(row->bytes[i])];
     return pixels;
   }
 
  private:
   std::unique_ptr<Decoder> decoder_;
   bool gray_ = false;
+  bool floats_ = false;
   bool planes_ = false;
 };
 
@@ -127,7 +147,7 @@ nb::object to_array(Pixels pixels) {
   std::byte* bytes = pixels.bytes.release();
   const nb::capsule owner(bytes,
                           [](void* held) noexcept { delete[] static_cast<std::byte*>(held); });
-  const auto dtype = pixels.dtype == DType::u8 ? nb::dtype<uint8_t>() : nb::dtype<float>();
+  const auto dtype = pixels.floats ? nb::dtype<float>() : nb::dtype<uint8_t>();
   return nb::cast(nb::ndarray<nb::numpy>(bytes, pixels.shape.size(), pixels.shape.data(), owner,
                                          nullptr, dtype));
 }

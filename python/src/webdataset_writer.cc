@@ -5,8 +5,6 @@
 //                                     └─ encode(3, "cls") is asked: neither bytes nor str
 //
 // Thread-safety: the GIL is held throughout; one thread a writer.
-#include "format/tar_writer.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -15,6 +13,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "format/tar_writer.h"
 
 namespace headrace::python {
 namespace {
@@ -172,8 +171,8 @@ class SampleWriter {
   /// Bytes and text go as they are; everything else is the encoder's business.
   static nb::object encoded(const std::string& name, nb::handle field, nb::object value,
                             nb::handle encode) {
-    const bool as_it_is = PyUnicode_Check(value.ptr()) ||
-                          (PyBytes_Check(value.ptr()) && !name.starts_with('_'));
+    const bool as_it_is =
+        PyUnicode_Check(value.ptr()) || (PyBytes_Check(value.ptr()) && !name.starts_with('_'));
     if (as_it_is && !name.ends_with(".gz")) return value;
     return nb::borrow(encode)(value, field);
   }

@@ -236,20 +236,24 @@ class Decoder:
             return False
         return not self.partial or isinstance(value, bytes)
 
-    def decode(self, sample: dict[str, Any], ready: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A sample with its fields decoded; those in `ready` are already."""
+    def decode(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """A sample with its fields decoded."""
+        return self.decode_rest(sample, {})
+
+    def decode_rest(self, sample: dict[str, Any], ready: dict[str, Any]) -> dict[str, Any]:
+        """The same, with those in `ready` decoded already."""
         assert isinstance(sample, dict), sample
         result: dict[str, Any] = {}
         for key, value in sample.items():
-            if ready and key in ready:
+            if key in ready:
                 result[key] = ready[key]
             elif key.startswith("__"):
                 result[key] = value.decode("utf-8") if isinstance(value, bytes) else value
             elif not self._is_for_decoding(key, value):
                 result[key] = value
             else:
-                assert isinstance(value, bytes), f"{key} is {type(value)}, not bytes"
                 try:
+                    assert isinstance(value, bytes), f"{key} is {type(value)}, not bytes"
                     result[key] = self.decode1(key, value)
                 except Exception as exn:
                     raise DecodingError(

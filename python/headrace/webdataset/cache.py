@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlparse
 from . import utils
 from .gopen import gopen
 from .handlers import Handler, reraise_exception
+from .utils import obsolete as obsolete
 
 default_cache_dir = os.environ.get("WDS_CACHE", "./_cache")
 default_cache_size = float(os.environ.get("WDS_CACHE_SIZE", "1e18"))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+_END = object()
+
 
 def combine_values(
     b: list[Any] | tuple[Any, ...], combine_tensors: bool = True, combine_scalars: bool = True
@@ -66,9 +68,13 @@ def _batched(
 ) -> Iterator[Any]:
     """Batches of `batchsize`, and what is left over if `partial`."""
     items = iter(data)
-    while batch := list(islice(items, batchsize)):
+    first = next(items, _END)
+    while first is not _END:
+        batch = [first, *islice(items, max(0, batchsize - 1))]
         if len(batch) < batchsize and not partial:
             return
+        # Asked for first: an error of the source comes before the batch that it follows.
+        first = next(items, _END)
         yield batch if collation_fn is None else collation_fn(batch)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from . import utils
 from .cache import FileCache, StreamingOpen, pipe_cleaner, url_to_cache_name
-from .currying import FilterFunction
+from .currying import FilterFunction, pipelinefilter
 from .fluid import FluidInterface
 from .handlers import Handler, reraise_exception
 from .loaders import FluidWrapper, WebLoader
@@ -28,7 +28,7 @@ from .shardlists import (
 from .shuffling import detshuffle as detshuffle_stage
 from .tariterators import group_by_keys, tar_file_expander
 
-__all__ = ["FluidInterface", "FluidWrapper", "WebDataset", "WebLoader", "check_empty"]
+__all__ = ["FluidInterface", "FluidWrapper", "WebDataset", "WebLoader", "check_empty", "pipelinefilter"]
 
 _W = TypeVar("_W", bound="WebDataset")
 
@@ -167,7 +167,7 @@ def _seed_of(seed: int | None) -> int:
         return seed
     if "WDS_SEED" in os.environ:
         return int(os.environ["WDS_SEED"])
-    return random.SystemRandom().randint(0, _MAX_SEED)
+    return random.randint(0, _MAX_SEED)
 
 
 def _shard_source(urls: Any, is_resampled: bool, mode: str | None) -> Any:

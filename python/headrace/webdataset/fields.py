@@ -126,9 +126,7 @@ def _extract_keys(
             found = [
                 key
                 for key in sample
-                if any(
-                    fnmatch("." + key if one.startswith(".") else key, one) for one in alternatives
-                )
+                if any(fnmatch(key, one) or fnmatch("." + key, one) for one in alternatives)
             ]
             if not found:
                 if ignore_missing:

@@ -95,7 +95,15 @@ def _decode(
     """Decodes the fields of samples: see autodecode.Decoder."""
     from .autodecode import Decoder
 
-    return _map(data, Decoder(list(args), **kw), handler=handler)
+    decoder = Decoder(list(args), **kw)
+    for sample in data:
+        try:
+            result = decoder(sample)
+        except Exception as exn:
+            if handler(exn):
+                continue
+            break
+        yield result
 
 
 associate = pipelinefilter(_associate)

@@ -106,7 +106,7 @@ def _decoded_ahead(
     for sample, arrays in ahead:
         try:
             ready = {key: images.finished(array) for key, array in arrays.items()}
-            result = decoder.decode(sample, ready)
+            result = decoder.decode_rest(sample, ready)
         except Exception as exn:
             if handler(exn):
                 continue

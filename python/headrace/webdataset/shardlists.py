@@ -23,6 +23,7 @@ from .directory_list import (
 from .expansion import envlookup, envsubst, expand_source, expand_urls
 from .multi_shard import MSSource, MultiShardSample, expand
 from .pytorch import IterableDataset
+from .utils import is_iterable, obsolete
 
 __all__ = [
     "DirectoryShardList",
@@ -38,7 +39,9 @@ __all__ = [
     "expand_source",
     "expand_urls",
     "get_pid_from_filename",
+    "is_iterable",
     "non_empty",
+    "obsolete",
     "resampled",
     "shardspec",
     "single_node_only",

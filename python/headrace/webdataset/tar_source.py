@@ -39,12 +39,12 @@ class Prefixed:
 class Unpacked:
     """The content of a compressed stream; what is wrong with it is a tarfile.ReadError."""
 
-    def __init__(self, unpacked: Readable) -> None:
+    def __init__(self, unpacked: Any) -> None:
         self._unpacked = unpacked
 
     def read(self, size: int) -> bytes:
         try:
-            return self._unpacked.read(size)
+            return self._unpacked.read1(size)  # what there is, before what is wrong
         except EOFError as exn:
             raise tarfile.ReadError("unexpected end of data") from exn
         except (OSError, zlib.error) as exn:
