@@ -34,7 +34,20 @@ def _local_path(url: str) -> str:
     return unquote(urlparse(url).path)
 
 
+def _refuse_local(url: str) -> None:
+    if not utils.strict_compat():
+        utils.refuse_if_secure(f"cannot open local files: {url}")
+
+
 def get_filetype(fname: str) -> str:
+    """What the command `file` says."""
+    import subprocess
+
+    assert os.path.exists(fname), fname
+    return subprocess.check_output(["file", fname], text=True)
+
+
+def magic_filetype(fname: str) -> str:
     """What kind of file it is, by its first bytes."""
     with open(fname, "rb") as stream:
         head = stream.read(512)
@@ -42,7 +55,7 @@ def get_filetype(fname: str) -> str:
         return "gzip compressed data"
     if head[257:262] == b"ustar":
         return "POSIX tar archive"
-    return "tar archive" if _is_old_tar(head) else f"data ({head[:16]!r})"
+    return "tar archive" if _is_old_tar(head) else "data"
 
 
 def _is_old_tar(head: bytes) -> bool:
@@ -54,23 +67,20 @@ def _is_old_tar(head: bytes) -> bool:
     return len(head) == 512 and stored == sum(head) - sum(head[148:156]) + 8 * 32
 
 
-magic_filetype = get_filetype
-
-
 def check_tar_format(fname: str) -> bool:
     """Whether the file is a tar archive or compressed by gzip."""
-    kind = get_filetype(fname)
-    return "tar archive" in kind or "gzip compressed" in kind
+    return magic_filetype(fname) != "data"
 
 
 def pipe_cleaner(spec: str) -> str:
     """Obsolete: the URL in a `pipe:` command."""
     utils.raise_if_obsolete("pipe_cleaner")
-    if spec.startswith("pipe:"):
-        for word in spec[5:].split(" "):
-            if urlparse(word).scheme in ("http", "https", "gs", "s3", "ais"):
-                return word
-    return spec
+    if not spec.startswith("pipe:"):
+        return spec
+    for word in spec[5:].split(" "):
+        if urlparse(word).scheme in ("http", "https", "gs", "s3", "ais"):
+            return word
+    return spec[5:]
 
 
 def url_to_cache_name(url: str, ndir: int = 0) -> str:
@@ -159,8 +169,7 @@ class StreamingOpen:
             url = _url_of(item)
             try:
                 if islocal(url):
-                    if not utils.strict_compat():
-                        utils.refuse_if_secure(f"cannot open local files: {url}")
+                    _refuse_local(url)
                     path = _local_path(url)
                     result = {"url": url, "stream": _open(path), "local_path": path}
                 else:
@@ -207,6 +216,7 @@ class FileCache:
         """The local file with the URL's content. ValueError: it is no archive."""
         assert isinstance(url, str)
         if islocal(url):
+            _refuse_local(url)
             return _local_path(url)
         dest = os.path.join(self.cache_dir, self._name_of(url))
         if not os.path.exists(dest):
@@ -217,9 +227,8 @@ class FileCache:
             os.makedirs(os.path.dirname(dest) or ".", exist_ok=True)
             download(url, dest, verbose=self.verbose)
         if self.validator is not None and not self.validator(dest):
-            kind = get_filetype(dest)
             os.remove(dest)
-            raise ValueError(f"{dest} (from {url}) is not a tar archive, but a {kind}")
+            raise ValueError(f"{url} is no tar archive, nor compressed by gzip")
         return dest
 
     def __call__(self, urls: Iterable[Any]) -> Iterator[dict[str, Any]]:

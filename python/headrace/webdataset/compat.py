@@ -7,7 +7,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import utils
 from .cache import FileCache, StreamingOpen, pipe_cleaner, url_to_cache_name
@@ -28,7 +28,17 @@ from .shardlists import (
 from .shuffling import detshuffle as detshuffle_stage
 from .tariterators import group_by_keys, tar_file_expander
 
-__all__ = ["FluidInterface", "FluidWrapper", "WebDataset", "WebLoader", "check_empty", "pipelinefilter"]
+if TYPE_CHECKING:
+    from .exact import Exact
+
+__all__ = [
+    "FluidInterface",
+    "FluidWrapper",
+    "WebDataset",
+    "WebLoader",
+    "check_empty",
+    "pipelinefilter",
+]
 
 _W = TypeVar("_W", bound="WebDataset")
 
@@ -122,6 +132,29 @@ class WebDataset(DataPipeline, FluidInterface):
         if empty_check:
             self.append(check_empty)
         self.pipeline = [stage for stage in self.pipeline if stage is not None]
+
+    def exact(
+        self,
+        batch: int | None = None,
+        *,
+        seed: int | None = None,
+        tail: str = "short",
+        **options: Any,
+    ) -> Exact:
+        """Batches of this pipeline in Headrace's order: exactly once, resumable, elastic.
+
+        Args:
+            batch: rows a rank; not given: those of the `batched` stage at the end.
+            seed: of the shuffle; not given: the data set's.
+            tail: what becomes of the rows left at the end: "short", "pad" or "drop".
+            options: of Headrace's loader, as threads=, memory=, rank= and world=.
+
+        Raises:
+            ValueError: a stage cannot take part; the error names it.
+        """
+        from .exact import Exact
+
+        return Exact(self, batch, seed, tail, options)
 
     def __enter__(self: _W) -> _W:
         return self

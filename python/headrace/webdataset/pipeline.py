@@ -89,9 +89,9 @@ class DataPipeline(IterableDataset, PipelineStage):
         self.pipeline.append(f)
 
     def compose(self: _P, *args: Any) -> _P:
-        """A copy with more stages. The stages themselves are shared."""
+        """A copy with more stages. The stages are shared, but for the shuffle of shards."""
         result = copy.copy(self)
-        result.pipeline = [*result.pipeline, *args]
+        result.pipeline = [_own(stage) for stage in self.pipeline] + [*args]
         return result
 
     def with_length(self: _P, n: int, silent: bool = False) -> _P:
@@ -129,8 +129,15 @@ class DataPipeline(IterableDataset, PipelineStage):
         if utils.strict_compat():
             return self
         result = copy.copy(self)
-        result.pipeline = [*self.pipeline]
+        result.pipeline = [_own(stage) for stage in self.pipeline]
         return result
+
+
+def _own(stage: Any) -> Any:
+    """The stage for a copy of a pipeline. A shuffle of shards counts the epochs of its own."""
+    from .shard_shuffle import ShardShuffle
+
+    return copy.copy(stage) if isinstance(stage, ShardShuffle) else stage
 
 
 def _is_dataset(f: Any) -> bool:

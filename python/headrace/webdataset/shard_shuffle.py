@@ -27,7 +27,8 @@ class ShardShuffle(PipelineStage):
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.seed = seed
-        self._epochs: mmap.mmap | None = mmap.mmap(-1, _PLACES * _NUMBER.size)
+        self._is_copy = False
+        self._epochs = mmap.mmap(-1, _PLACES * _NUMBER.size)
 
     def __str__(self) -> str:
         return f"<shard shuffle {self.size} seed={self.seed}>"
@@ -42,24 +43,19 @@ class ShardShuffle(PipelineStage):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-        if _worker() is not None:
-            self._epochs = None
+        self._is_copy = True
 
     def run(self, src: Iterator[Any]) -> Iterator[Any]:
         return _shuffle(src, self.size, seed=self._seed_of_pass())
 
     def _seed_of_pass(self) -> int:
-        info = _worker()
-        if self._epochs is None:
-            return utils.make_seed(self.seed, info.seed - info.id) if info else self.seed
+        data = torch_data()
+        info = data.get_worker_info() if data is not None else None
+        if info is not None and self._is_copy:
+            return utils.make_seed(self.seed, info.seed - info.id)
         place = (0 if info is None else info.id + 1) % _PLACES * _NUMBER.size
         (epoch,) = _NUMBER.unpack_from(self._epochs, place)
         _NUMBER.pack_into(self._epochs, place, epoch + 1)
-        return (
-            self.seed if epoch == 0 or utils.strict_compat() else utils.make_seed(self.seed, epoch)
-        )
-
-
-def _worker() -> Any:
-    data = torch_data()
-    return data.get_worker_info() if data is not None else None
+        if epoch == 0 or utils.strict_compat():
+            return self.seed
+        return utils.make_seed(self.seed, epoch)

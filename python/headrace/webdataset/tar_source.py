@@ -44,7 +44,9 @@ class Unpacked:
 
     def read(self, size: int) -> bytes:
         try:
-            return self._unpacked.read1(size)  # what there is, before what is wrong
+            # read1: what there is comes before the error about what is not.
+            piece: bytes = self._unpacked.read1(size)
+            return piece
         except EOFError as exn:
             raise tarfile.ReadError("unexpected end of data") from exn
         except (OSError, zlib.error) as exn:
