@@ -32,6 +32,7 @@ OWNERS = {
     "image_ops": "codec",
     "order": "plan",
     "dataset": "dataset",
+    "selection": "dataset",
     "batch": "engine",
     "loader": "engine",
     "audit": "engine",

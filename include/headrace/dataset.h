@@ -24,6 +24,7 @@ namespace headrace {
 struct Manifest;
 struct ShardTable;
 class ShardIndex;
+struct Selection;
 
 /// A sample's place: number of the shard, number in the shard.
 struct SampleId {
@@ -80,6 +81,10 @@ class Dataset {
   /// ranges, globs and @lists; several locations are one data set in the order given.
   static Result<std::shared_ptr<const Dataset>> open(const std::vector<std::string>& locations,
                                                      const OpenOptions& options = {});
+
+  /// The data set of the selected samples alone, in the same order, with a fingerprint of its own.
+  /// Shares what `whole` has read from its manifest; the fields' summaries stay those of the whole.
+  static Result<std::shared_ptr<const Dataset>> select(const Dataset& whole, Selection selection);
 
   ~Dataset();
   Dataset(const Dataset&) = delete;

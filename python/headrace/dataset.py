@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from . import _native
@@ -59,13 +59,17 @@ def _open(
     cache: str | None,
     threads: int,
     fingerprint: str | None = None,
+    selections: tuple[tuple[str, tuple[Any, ...]], ...] = (),
 ) -> Dataset:
     native = _native.open(
         paths, key_rule=key, cache_in_memory=cache == "memory", threads=int(threads)
     )
-    if fingerprint is not None and native.fingerprint != fingerprint:
+    dataset = Dataset(native, (paths, key, cache, threads))
+    for how, arguments in selections:
+        dataset = dataset._selected(how, *arguments)
+    if fingerprint is not None and dataset.fingerprint != fingerprint:
         raise ChangedError(f"the data set at {paths[0]} is not the one that was pickled")
-    return Dataset(native, (paths, key, cache, threads))
+    return dataset
 
 
 class Dataset(Steps, Sequence[Any]):
@@ -77,10 +81,14 @@ class Dataset(Steps, Sequence[Any]):
     """
 
     def __init__(
-        self, native: _native.Dataset, opened: tuple[list[str], str, str | None, int]
+        self,
+        native: _native.Dataset,
+        opened: tuple[list[str], str, str | None, int],
+        selections: tuple[tuple[str, tuple[Any, ...]], ...] = (),
     ) -> None:
         self._native = native
         self._opened = opened
+        self._selections = selections
         self._shards: list[str] | None = None
 
     def __len__(self) -> int:
@@ -155,13 +163,53 @@ class Dataset(Steps, Sequence[Any]):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open, (*self._opened, self.fingerprint)
+        return _open, (*self._opened, self.fingerprint, self._selections)
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
         return id(self)
+
+    def select(
+        self,
+        where: Callable[[str], object] | None = None,
+        *,
+        keys: Iterable[str] | None = None,
+        share: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> Dataset:
+        """The data set of some of the samples, in the same order, with a fingerprint of its own.
+        Nothing is copied or packed anew; orders, epochs and states are exact as ever.
+
+        Reads the whole index once, and keeps a bit a sample. Several arguments: all must hold.
+
+        Args:
+            where: called with each key; kept is what gives true. Keep it picklable if the data
+                set is to be pickled, and pure: ranks must agree.
+            keys: of the samples to keep; unknown ones do not matter.
+            share: of the keys, by hash: `(0, 0.9)` and `(0.9, 1)` divide a data set without
+                overlap. A key is always on the same side, also in other or repacked data sets.
+            seed: of the hash; another one is another division.
+
+        Example:
+            >>> train, held_out = ds.select(share=(0, 0.9)), ds.select(share=(0.9, 1))
+            >>> cats = ds.select(lambda key: key.startswith("cat/"))
+        """
+        if where is None and keys is None and share is None:
+            raise UsageError("select() needs where, keys= or share=")
+        selected = self
+        if share is not None:
+            selected = selected._selected("select_hash", *map(float, share), int(seed))
+        if keys is not None:
+            selected = selected._selected("select_keys", frozenset(keys).__contains__)
+        if where is not None:
+            selected = selected._selected("select_keys", where)
+        return selected
+
+    def _selected(self, how: str, *arguments: Any) -> Dataset:
+        native = getattr(self._native, how)(*arguments)
+        return Dataset(native, self._opened, (*self._selections, (how, arguments)))
 
     def _by_key(self, key: str) -> Sample:
         places = self._native.find(key)

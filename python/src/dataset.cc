@@ -7,7 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "format/shard_index.h"
 #include "handles.h"
+#include "headrace/selection.h"
 #include "plan/manifest.h"
 
 namespace headrace::python {
@@ -57,6 +59,33 @@ std::vector<SampleId> find(const PySet& self, std::string_view key) {
   return unwrap(std::move(found));
 }
 
+PySet select(const PySet& self, Selection selection) {
+  return {unwrap(Dataset::select(*self.set, std::move(selection)))};
+}
+
+PySet select_hash(const PySet& self, double begin, double end, uint64_t seed) {
+  Result<Selection> selection = [&] {
+    nb::gil_scoped_release unlocked;
+    return select_by_hash(*self.set, {begin, end, seed});
+  }();
+  return select(self, unwrap(std::move(selection)));
+}
+
+/// Asks `keep` about every key, shard by shard.
+PySet select_keys(const PySet& self, const nb::callable& keep) {
+  Selection selection;
+  for (uint32_t shard = 0; shard < self.set->shards(); ++shard) {
+    const auto index = unwrap(self.set->index(shard));
+    std::vector<bool>& kept = selection.kept.emplace_back(index->size());
+    for (uint32_t i = 0; i < index->size(); ++i) {
+      const int answer = PyObject_IsTrue(keep(to_str(index->key(i))).ptr());
+      if (answer < 0) throw nb::python_error();
+      kept[i] = answer != 0;
+    }
+  }
+  return select(self, std::move(selection));
+}
+
 }  // namespace
 
 void bind_dataset(nb::module_& module) {
@@ -80,6 +109,8 @@ void bind_dataset(nb::module_& module) {
       .def_prop_ro("classes", [](const PySet& self) { return names(self.set->manifest().classes); })
       .def("shard_name", [](const PySet& self,
                             uint32_t shard) { return to_str(unwrap(self.set->shard_name(shard))); })
+      .def("select_hash", &select_hash)
+      .def("select_keys", &select_keys)
       .def("sample",
            [](const PySet& self, uint64_t number) { return read(self, checked(self, number)); })
       .def("find",

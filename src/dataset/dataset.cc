@@ -7,6 +7,7 @@
 #include "dataset/catalog.h"
 #include "dataset/lru_cache.h"
 #include "dataset/open.h"
+#include "dataset/selected_catalog.h"
 
 namespace headrace {
 namespace {
@@ -55,7 +56,7 @@ std::vector<uint64_t> first_samples(const ShardTable& table) {
 
 class Dataset::Impl {
  public:
-  Impl(std::string location, std::unique_ptr<Catalog> catalog, bool cache_in_memory)
+  Impl(std::string location, std::shared_ptr<const Catalog> catalog, bool cache_in_memory)
       : name_(std::move(location)),
         catalog_(std::move(catalog)),
         cache_in_memory_(cache_in_memory),
@@ -78,7 +79,7 @@ class Dataset::Impl {
   }
 
   const std::string name_;
-  const std::unique_ptr<Catalog> catalog_;
+  const std::shared_ptr<const Catalog> catalog_;
   const bool cache_in_memory_;
   const std::vector<uint64_t> starts_;
 
@@ -108,6 +109,13 @@ Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::stri
   HR_TRY(auto catalog, open_catalog(locations, options));
   auto impl =
       std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory);
+  return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
+}
+
+Result<std::shared_ptr<const Dataset>> Dataset::select(const Dataset& whole, Selection selection) {
+  HR_TRY(auto catalog, select_from(whole.impl_->catalog_, std::move(selection)));
+  auto impl =
+      std::make_unique<Impl>(whole.name(), std::move(catalog), whole.impl_->cache_in_memory_);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 

@@ -269,6 +269,26 @@ uint64_t ShardIndex::payload_bytes(uint32_t sample) const {
   return bytes;
 }
 
+ShardIndex ShardIndex::select(const std::vector<bool>& kept) const {
+  ShardIndex out;
+  out.fields_ = fields_;
+  out.object_start_ = object_start_;
+  out.objects_ = objects_;
+  out.sample_start_.clear();
+  for (uint32_t i = 0; i < size(); ++i) {
+    if (!kept[i]) continue;
+    const auto own = members(i);
+    out.members_.insert(out.members_.end(), own.begin(), own.end());
+    out.member_start_.push_back(out.members_.size());
+    out.keys_ += key(i);
+    out.key_start_.push_back(out.keys_.size());
+    out.sample_start_.push_back(sample_begin(i));
+    out.sample_end_.push_back(sample_end(i));
+  }
+  out.sample_start_.push_back(sample_start_.back());
+  return out;
+}
+
 Result<ShardIndex> ShardIndex::decode(ByteView section, uint64_t object_bytes,
                                       const Origin& origin) {
   HR_TRY(const Header header, decode_header(section, origin));

@@ -48,7 +48,9 @@ class ShardIndex {
 
   /// First byte of the sample's first header, and the byte after its last padding (archives only).
   uint64_t sample_begin(uint32_t sample) const { return sample_start_[sample]; }
-  uint64_t sample_end(uint32_t sample) const { return sample_start_[sample + 1]; }
+  uint64_t sample_end(uint32_t sample) const {
+    return sample_end_.empty() ? sample_start_[sample + 1] : sample_end_[sample];
+  }
 
   std::string_view key(uint32_t sample) const;
 
@@ -59,11 +61,14 @@ class ShardIndex {
   /// The sum of the payload sizes of a sample, in bytes.
   uint64_t payload_bytes(uint32_t sample) const;
 
+  /// The index of some samples, in the same order. Precondition: kept.size() == size().
+  ShardIndex select(const std::vector<bool>& kept) const;
+
   /// What this object takes in memory, about.
   uint64_t memory_bytes() const {
     return members_.size() * sizeof(IndexMember) + 8 * sample_start_.size() +
-           8 * member_start_.size() + 8 * key_start_.size() + keys_.size() + objects_.size() +
-           8 * object_start_.size();
+           8 * sample_end_.size() + 8 * member_start_.size() + 8 * key_start_.size() +
+           keys_.size() + objects_.size() + 8 * object_start_.size();
   }
 
   /// Reads an encoded section. Every number in it is checked against `section` and against
@@ -77,6 +82,7 @@ class ShardIndex {
 
   std::vector<std::string> fields_;
   std::vector<uint64_t> sample_start_{0};  // size() + 1
+  std::vector<uint64_t> sample_end_;       // of a selection, whose samples have gaps between them
   std::vector<uint64_t> member_start_{0};  // size() + 1
   std::vector<IndexMember> members_;
   std::vector<uint64_t> key_start_{0};  // size() + 1
