@@ -16,6 +16,7 @@ from pathlib import Path
 from inputs import Inputs
 from programs import HEADRACE
 from rounds import Contender, Goal, Table, python, take_turns
+from webdataset_job import webdataset
 
 SHARD_BYTES = 64 << 20
 PROCESS_MEMORY = 150 << 20  # Python, numpy, indexes: what may come on top of the batches
@@ -446,5 +447,16 @@ def resume_table(bench: Bench, what: str, place: Path) -> Table:
 
 JOBS: dict[str, Callable[[Bench], list[Table]]] = {
     job.__name__: job
-    for job in (photos, small, one_by_one, functions, verify, pack, start, resume, loose)
+    for job in (
+        photos,
+        small,
+        one_by_one,
+        functions,
+        verify,
+        pack,
+        start,
+        resume,
+        loose,
+        webdataset,
+    )
 }

@@ -15,7 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-from readers import READERS, Passes
+import readers
+import webdataset_readers
+from readers import Passes
+
+READERS = readers.READERS | webdataset_readers.READERS
 
 
 def main() -> None:

@@ -82,7 +82,8 @@ def short_table(results: dict[str, Any]) -> str:
         rows = table["rows"]
         ours = next(row for row in rows if row["kind"] == "ours")
         limits = [row["times_faster"] for row in rows if row["kind"] == "limit"]
-        peers = [row for row in rows if row["kind"] == "peer" and "eadrace" not in row["name"]]
+        peers = [row for row in rows if row["kind"] == "peer" and row["times_faster"] is not None]
+        peers = [row for row in peers if "eadrace" not in row["name"]]
         if not peers:
             continue
         peer = min(peers, key=lambda row: row["times_faster"])

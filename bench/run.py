@@ -2,9 +2,9 @@
 """Measures Headrace beside the limits of this machine and beside its peers, all in turn.
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
-Jobs: photos small one_by_one functions verify pack start resume loose (all). Makes its inputs the first time.
-Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
-makes docs/benchmarks.md from it.
+Jobs: photos small one_by_one functions verify pack start resume loose webdataset (all). Makes its
+inputs the first time. Writes OUT/results.json, where tables of jobs that did not run stay as they
+were; bench/report.py makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations

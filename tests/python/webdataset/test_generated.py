@@ -1,0 +1,122 @@
+"""Generated pipelines, run with the real webdataset and with ours, side by side.
+
+A pipeline is drawn from a seed: shards (whole, compressed, damaged, with odd names), a source with
+random arguments, splitters and handlers, then random stages with random arguments, sensible and
+not. Both libraries run it in this process. The samples must be the same in the same order (the same
+multiset where the original's order is not fixed), and an error must have the same type and come
+after the same samples.
+
+    PIPELINES=5000 pytest tests/python/webdataset/test_generated.py     # more of them
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import headrace.webdataset as ours
+import numpy as np
+import pytest
+
+real = pytest.importorskip("webdataset", reason="webdataset is not installed: NOT TESTED")
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: NOT TESTED")
+
+from generated_plans import Draw, Plan  # noqa: E402
+from generated_shards import make_shards  # noqa: E402
+
+PIPELINES = int(os.environ.get("PIPELINES", "400"))
+MOST_ITEMS = 150  # of endless pipelines
+CUT_OR_COLUMNS = {"slice", "rsample", "with_epoch", "repeat", "batched"}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return make_shards(tmp_path_factory.mktemp("shards"))
+
+
+def plain(value: Any) -> Any:
+    """What is compared: hashable, with types."""
+    if isinstance(value, dict):
+        return "dict", tuple((key, plain(each)) for key, each in value.items())
+    if isinstance(value, tuple | list):
+        return type(value).__name__, tuple(map(plain, value))
+    if isinstance(value, np.ndarray):
+        return "array", value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, Image.Image):
+        return "image", value.mode, value.size, value.tobytes()
+    return type(value).__name__, value if isinstance(value, str | bytes | int | float) else None
+
+
+@dataclass
+class Outcome:
+    """Of one epoch."""
+
+    items: list[Any]
+    error: str | None
+
+
+def run(plan: Plan, library: Any) -> list[Outcome]:
+    """An outcome for each epoch, or one for a pipeline that cannot be built."""
+    random.seed(11)
+    try:
+        pipeline = plan.build(library)
+    except Exception as error:
+        return [Outcome([], f"{type(error).__name__} while building")]
+    return [run_epoch(pipeline) for _ in range(plan.epochs)]
+
+
+def run_epoch(pipeline: Any) -> Outcome:
+    items: list[Any] = []
+    try:
+        for item in pipeline:
+            items.append(plain(item))
+            if len(items) >= MOST_ITEMS:
+                break
+    except Exception as error:
+        return Outcome(items, type(error).__name__)
+    return Outcome(items, None)
+
+
+def difference(plan: Plan, epoch: int, theirs: Outcome, mine: Outcome) -> str | None:
+    if theirs.error != mine.error:
+        return f"{theirs.error} there, {mine.error} here"
+    if plan.ordered and not (epoch > 0 and plan.reordered_later):
+        return None if theirs.items == mine.items else first_difference(theirs.items, mine.items)
+    whole = len(mine.items) < MOST_ITEMS and not mine.error
+    if whole and not CUT_OR_COLUMNS & {call.name for call in plan.stages}:
+        lacking = Counter(flat(theirs.items)) - Counter(flat(mine.items))
+        if lacking or len(flat(theirs.items)) != len(flat(mine.items)):
+            return f"other items: {str(lacking)[:500]}"
+    return None
+
+
+def flat(items: list[Any]) -> list[Any]:
+    """The items in lists of items."""
+    return [each for kind, value in items for each in (value if kind == "list" else [value])]
+
+
+def first_difference(theirs: list[Any], mine: list[Any]) -> str:
+    for i, (their, my) in enumerate(zip(theirs, mine, strict=False)):
+        if their != my:
+            return f"item {i}:\n  there {str(their)[:700]}\n  here  {str(my)[:700]}"
+    return f"{len(theirs)} items there, {len(mine)} here"
+
+
+@pytest.mark.parametrize("seed", range(PIPELINES))
+def test_a_pipeline_gives_what_the_real_one_gives(seed, shards, monkeypatch):
+    plan = Draw(seed, shards).plan()
+    for name in ("RANK", "WORLD_SIZE", "WORKER", "NUM_WORKERS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in plan.environment.items():
+        monkeypatch.setenv(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, mine = run(plan, real), run(plan, ours)
+    assert len(theirs) == len(mine), plan
+    for epoch, (their, my) in enumerate(zip(theirs, mine, strict=True)):
+        found = difference(plan, epoch, their, my)
+        assert found is None, f"epoch {epoch}: {found}\n{plan}"
