@@ -48,7 +48,7 @@ def tone(number: int) -> bytes:
 
 def sample_of(number: int, picture: Image.Image) -> dict[str, Any]:
     boxes = [[i, i, SIDE - i, SIDE - 2 * i] for i in range(1, number % 4 + 1)]
-    sample = {
+    sample: dict[str, Any] = {
         "__key__": f"{number % CLASSES}/{number:05d}",
         "jpg": picture,
         "cls": number % CLASSES,

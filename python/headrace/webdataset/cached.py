@@ -81,9 +81,10 @@ class LMDBCached(PipelineStage):
         with self.db.begin() as transaction:
             return transaction.get(self.MARK) is not None
 
-    def add_samples(self, samples: Iterable[Any], first: int = 0) -> None:
-        """Stores samples under the numbers from `first` on."""
+    def add_samples(self, samples: Iterable[Any]) -> None:
+        """Stores samples under the numbers behind those that are there."""
         with self.db.begin(write=True) as transaction:
+            first = transaction.stat()["entries"]
             for number, sample in enumerate(samples, first):
                 transaction.put(b"%016d" % number, self.pickler.dumps(sample))
 
@@ -93,11 +94,10 @@ class LMDBCached(PipelineStage):
             yield from self._stored()
             return
         self._clear()
-        numbered = enumerate(source)
-        while chunk := list(itertools.islice(numbered, self.chunksize)):
-            samples = [sample for _, sample in chunk]
-            self.add_samples(samples, chunk[0][0])
-            yield from samples
+        samples = iter(source)
+        while chunk := list(itertools.islice(samples, self.chunksize)):
+            self.add_samples(chunk)
+            yield from chunk
         with self.db.begin(write=True) as transaction:
             transaction.put(self.MARK, b"1")
 

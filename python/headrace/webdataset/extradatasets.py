@@ -46,9 +46,9 @@ class repeatedly(_Wrapper):
         self.dataset = self.source = source
         self.nepochs, self.nbatches, self.length = nepochs, nbatches, length
 
-    def invoke(self, dataset: Iterable[Any]) -> Iterator[Any]:
+    def invoke(self, source: Iterable[Any]) -> Iterator[Any]:
         limits: dict[str, Any] = {"nepochs": self.nepochs, "nbatches": self.nbatches}
-        return iter(repeated(dataset, **limits))  # type: ignore[arg-type, unused-ignore]
+        return iter(repeated(source, **limits))  # type: ignore[arg-type, unused-ignore]
 
     def __len__(self) -> int:
         if self.length is None:

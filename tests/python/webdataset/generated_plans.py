@@ -55,7 +55,7 @@ def kind_of(value: Any) -> str:
 def pairs(source: Iterator[Any]) -> Iterator[Any]:
     for item in source:
         yield item
-        yield item
+        yield dict(item) if isinstance(item, dict) else item
 
 
 def custom_png(key: str, data: bytes) -> Any:
@@ -218,6 +218,8 @@ class Draw:
                 Call("repeat", (self.some(2, -1), self.rng.randint(1, 90))),
                 Call("with_length", (7,), {"silent": True}),
             )
+            # Over its end, ours goes on with another order of shards.
+            plan.ordered &= not plan.reordered_later or call.name == "with_length"
             plan.stages.append(call)
 
     def anywhere(self, plan: Plan, kind: str) -> tuple[Call, str]:
@@ -230,6 +232,8 @@ class Draw:
         if choice == 1:
             return Call("slice", self.some((5,), (2, 9), (1, 40, 3), (0,), (2, None, 2))), kind
         if choice == 2:
+            # Full batches come a sample earlier here, so the draws fall on other samples.
+            plan.ordered &= not any(call.name in ("batched", "listed") for call in plan.stages)
             return Call("rsample", (self.some(0.0, 0.3, 1.0),)), kind
         if choice == 3:
             return Call("info", (), {"stream": io.StringIO(), "n": 1}), kind
