@@ -5,6 +5,7 @@ usage: explicit_pipeline.py SHARDS
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,17 +20,16 @@ from headrace.webdataset.tariterators import (
     tar_file_expander,
     url_opener,
 )
+from headrace.webdataset.utils import PipelineStage
 
 
-class detshuffle_by_epoch(wds.PipelineStage):
+class ShuffledByEpoch(PipelineStage):
     """Shuffles in another order in each epoch, as training code for language and images does."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
 
     def run(self, source: Iterator[Any]) -> Iterator[Any]:
-        import random
-
         return _shuffle(source, 20, 5, random.Random(self.epoch))
 
 
@@ -54,7 +54,7 @@ def main() -> None:
             wds.split_by_worker,
             expand,
             without_empty_text,
-            detshuffle_by_epoch(epoch),
+            ShuffledByEpoch(epoch),
             wds.decode(wds.imagehandler("rgb8")),
             wds.to_tuple("__key__", "jpg", "txt"),
             wds.map_tuple(None, lambda image: image.shape),

@@ -6,9 +6,11 @@ does not change what the next epoch gets.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import pickle
+import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -63,7 +65,15 @@ class LMDBCached(PipelineStage):
         self._opened: tuple[int, str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": None}
+        state = {**self.__dict__, "_opened": None}
+        if isinstance(self.pickler, types.ModuleType):  # those cannot be pickled themselves
+            state["pickler"] = self.pickler.__name__
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self.pickler, str):
+            self.pickler = importlib.import_module(self.pickler)
 
     @property
     def db(self) -> Any:

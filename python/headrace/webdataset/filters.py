@@ -30,7 +30,8 @@ from .fields import (
 from .handlers import Handler, reraise_exception
 from .inspection import _info, _log_keys
 from .mapping import _map, _map_dict, _map_tuple, _rsample, _select, transform_with
-from .shuffling import _shuffle, detshuffle, pick
+from .shuffling import _shuffle as _shuffle  # training code imports it
+from .shuffling import detshuffle, pick
 from .stream_decoding import (
     _xdecode,
     decode_bin,

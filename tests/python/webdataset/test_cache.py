@@ -12,7 +12,8 @@ import headrace.webdataset as ours
 import pytest
 from headrace.webdataset import cache, utils
 
-real_cache = pytest.importorskip("webdataset.cache", reason="webdataset is not installed")
+real = pytest.importorskip("webdataset", reason="webdataset is not installed: NOT TESTED")
+real_cache = pytest.importorskip("webdataset.cache")
 
 
 @pytest.fixture
@@ -57,11 +58,9 @@ def test_urls_are_named_and_sorted_alike(url):
     assert cache.islocal(url) == real_cache.islocal(url)
 
 
-@pytest.mark.parametrize("name", ["a.tar", "a.tgz", "garbage.tar", "empty.tar", "missing.tar"])
-def test_kinds_of_files(place, name):
-    for function in ("magic_filetype", "get_filetype", "check_tar_format"):
-        mine, theirs = getattr(cache, function), getattr(real_cache, function)
-        assert outcome(mine, name) == outcome(theirs, name)
+@pytest.mark.parametrize("name", ["a.tar", "a.tgz", "garbage.tar", "empty.tar"])
+def test_archives_are_told_from_others(place, name):
+    assert cache.check_tar_format(name) == real_cache.check_tar_format(name)
 
 
 def opened(stage, urls):
@@ -93,7 +92,7 @@ def test_copies_are_made_once_and_give_the_same(place):
 def test_what_is_no_tar_is_refused_and_not_kept(place):
     with pytest.raises(ValueError, match="no tar"):
         opened(cache.FileCache("kept"), ["pipe:cat garbage.tar"])
-    with pytest.raises(OSError, match=""):  # noqa: PT011
+    with pytest.raises(OSError):  # noqa: PT011
         opened(cache.FileCache("kept"), ["pipe:cat a.tar; exit 1"])
     assert os.listdir("kept") == []
     anything = cache.FileCache("kept", validator=lambda path: True)
@@ -114,29 +113,19 @@ def test_a_handler_that_stops_stops(place):
     assert len(opened(real_cache.FileCache("kept2", handler=lambda error: False), urls)) == 1
 
 
-def test_copies_of_equal_base_names_are_kept_apart(place):
-    for folder in ("d1", "d2"):
-        write_tar(place / folder / "x.tar", folder)
-
-    def texts(library):
-        stage = library.FileCache("kept" if library is cache else "kept2")
-        ours.gopen_schemes["far"] = open_far
-        real_cache.gopen.__globals__["gopen_schemes"]["far"] = open_far
-        urls = ["ais://d1/x.tar", "ais://d2/x.tar"]
-        return [Path(x["local_path"]).read_bytes()[512:514] for x in stage(urls)]
-
+def test_copies_of_equal_base_names_are_kept_apart(place, monkeypatch):
     def open_far(url, mode="rb", bufsize=8192, **options):
         return open(url.removeprefix("ais://"), mode)
 
-    for schemes in (ours.gopen_schemes, real_cache.gopen.__globals__["gopen_schemes"]):
-        schemes["ais"], kept = open_far, schemes["ais"]
-        try:
-            library = cache if schemes is ours.gopen_schemes else real_cache
-            expected = [b"d1", b"d2"] if library is cache else [b"d1", b"d1"]
-            assert texts(library) == expected
-        finally:
-            schemes["ais"] = kept
-            schemes.pop("far", None)
+    for folder in ("d1", "d2"):
+        write_tar(place / folder / "x.tar", folder)
+    for library, stage, expected in (
+        (ours, cache.FileCache("kept"), [b"d1", b"d2"]),
+        (real, real_cache.FileCache("kept2"), [b"d1", b"d1"]),
+    ):
+        monkeypatch.setitem(library.gopen_schemes, "ais", open_far)
+        copies = [x["local_path"] for x in stage(["ais://d1/x.tar", "ais://d2/x.tar"])]
+        assert [Path(copy).read_bytes()[512:514] for copy in copies] == expected
 
 
 def test_strange_local_names_open(place):
@@ -168,12 +157,12 @@ def test_clean_ups_keep_their_distance(place):
 
 def test_the_cache_of_a_data_set(place):
     urls = ["pipe:cat a.tar"]
-    for library in (ours, pytest.importorskip("webdataset")):
+    for library in (ours, real):
         ds = library.WebDataset(urls, shardshuffle=False, cache_dir="kept", cache_size=10**9)
         for _ in range(2):
             (sample,) = ds
             assert sample["txt"] == b"a" and sample["__local_path__"].startswith("kept")
-        with pytest.raises(ValueError, match=""):  # noqa: PT011
+        with pytest.raises(ValueError):  # noqa: PT011
             library.WebDataset(urls, shardshuffle=False, cache_dir="nowhere", cache_size=10**9)
 
 

@@ -98,7 +98,7 @@ def test_a_worker_without_a_shard_is_an_error_unless_allowed(shards):
 
     for library in (real, ours):
         assert len(run(library, empty_check=False)) == 10
-        with pytest.raises(ValueError, match=""):  # noqa: PT011
+        with pytest.raises(ValueError):  # noqa: PT011
             run(library)
 
 
@@ -108,8 +108,8 @@ def test_fluid_wrapper_takes_any_data_set():
             return iter(range(10))
 
     for library in (real, ours):
-        wrapped = library.FluidWrapper(Numbers()).map(str).select("369".__contains__).batched(2)
-        assert list(map(list, wrapped)) == [["3", "6"], ["9"]]
+        wrapped = library.FluidWrapper(Numbers()).map(str).select("369".__contains__).listed(2)
+        assert list(wrapped) == [["3", "6"], ["9"]]
         assert list(library.FluidWrapper([1, 2, 3]).slice(2)) == [1, 2]
 
 

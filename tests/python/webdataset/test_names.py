@@ -31,10 +31,6 @@ MODULES = [
 
 #: What the real package has and we do not, or have otherwise, and why.
 EXCEPTIONS = {
-    "cache:obsolete": "imported there from utils",
-    "shardlists:obsolete": "imported there from utils",
-    "shardlists:is_iterable": "imported there from utils",
-    "compat:pipelinefilter": "imported there from filters",
     "gopen:PIPE": "imported there from subprocess",
     "compat:WebDataset.create_url_iterator": "a step of the constructor",
     "compat:WebDataset.update_cache_info": "a step of the constructor",
@@ -62,7 +58,7 @@ def default(value: Any) -> Any:
         return type(value).__name__, [default(each) for each in value]
     if isinstance(value, types.ModuleType | type) or callable(value):
         return value.__name__
-    return type(value).__name__ if hasattr(value, "write") else value
+    return "a stream" if hasattr(value, "write") else value
 
 
 def parameters(thing: Any) -> list[tuple[Any, ...]] | None:
