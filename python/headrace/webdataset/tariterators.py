@@ -174,32 +174,30 @@ def samples_of_streams(
     """tar_file_expander and group_by_keys in one, in C++."""
     for source in data:
         stream, url = source["stream"], source["url"]
-        samples: Any = ()
+        samples: Any = None
+        is_read = False
         try:
             while True:
                 try:
-                    samples = samples or open_samples(
-                        stream, url, source.get("local_path"), select_files, rename_files
-                    )
+                    if samples is None:
+                        samples = open_samples(
+                            stream, url, source.get("local_path"), select_files, rename_files
+                        )
                     yield from samples
+                    is_read = True
                     stream.close()
                     break
                 except Exception as exn:
                     exn.args = (*exn.args, stream, url)
                     if handler(exn):
-                        # Goes on behind the member, or gives what there is of the last sample.
-                        if samples == () or _is_closed(stream):
+                        if samples is None or is_read:
                             break
-                        continue
-                    if samples != () and (rest := samples.partial()) is not None:
+                        continue  # behind the member, or with what there is of the last sample
+                    if samples is not None and (rest := samples.partial()) is not None:
                         yield rest
                     return
         finally:
             _close_quietly(stream)
-
-
-def _is_closed(stream: Any) -> bool:
-    return bool(getattr(stream, "closed", False) or getattr(stream, "status", None) is not None)
 
 
 def _close_quietly(stream: Any) -> None:

@@ -240,3 +240,29 @@ def test_an_idle_import_loads_neither_numpy_nor_torch():
     code = "import sys, headrace.webdataset; print({'numpy', 'torch', 'PIL'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_a_command_that_fails_half_way_is_an_error_behind_what_it_gave(tmp_path):
+    url = write(tmp_path / "x.tar", TWO)
+    urls = [f"pipe:head -c 1536 {url}; exit 3", url]
+    assert keys(ours, urls) == ([], OSError)
+    assert keys(ours, urls, handler="ignore_and_continue") == (["a", "a", "b"], None)
+    assert keys(ours, urls, handler="ignore_and_stop") == (["a"], None)
+
+
+def test_a_stream_that_does_not_close_is_left_once(tmp_path):
+    class Stuck:
+        def __init__(self, url, *options):
+            self.file = open(url.removeprefix("stuck:"), "rb")  # noqa: SIM115
+            self.read = self.file.read
+
+        def close(self):
+            raise OSError("cannot close")
+
+    ours.gopen_schemes["stuck"] = Stuck
+    try:
+        urls = ["stuck:" + write(tmp_path / "x.tar", TWO)] * 2
+        assert keys(ours, urls, handler="ignore_and_continue") == (["a", "b"] * 2, None)
+        assert keys(ours, urls) == (["a", "b"], OSError)
+    finally:
+        del ours.gopen_schemes["stuck"]
