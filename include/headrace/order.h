@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "headrace/result.h"
@@ -33,6 +34,8 @@ struct OrderOptions {
   uint64_t lanes = 0;         ///< L: divides G; 1 without shuffle; see default_lanes
   uint64_t window_bytes = uint64_t{32} << 20;  ///< of a lane, in which samples are mixed
   Tail tail = Tail::kPad;
+  uint64_t bucket_steps = 0;  ///< whose samples are dealt to them by length; 0: no buckets
+  std::string bucket_by;      ///< fields whose bytes are a sample's length, as "txt;json"
 };
 
 /// Lanes for a run that begins on `world` ranks: 16 a rank or the largest divisor of the rank's

@@ -25,6 +25,8 @@ _DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "lanes": 0,
     "window_bytes": 32 << 20,
+    "bucket_steps": 0,
+    "bucket_by": "",
     "functions": (),
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .loader import Loader
 
 _ORDER = ("shuffle", "decode", "map", "batch", "map_batches")
-_PLACES = {"filter": "map"}  # steps that share a place
+_PLACES = {"filter": "map", "bucket": "map"}  # steps that share a place
 _REPEATED = ("map", "filter", "map_batches")
 
 
@@ -124,6 +124,27 @@ class Steps:
             >>> ds.decode(x=hr.npy("npy")).batch(64).map_batches(lambda x: x / 255, on="x")
         """
         return self._pipeline()._function("map_batches", function, on, keywords, to)
+
+    def bucket(self, by: str, *, window: int = 32) -> Pipeline:
+        """Steps of samples of similar length: of every `window` steps the samples are sorted by
+        length and dealt to these steps anew, and the steps shuffled again. Needs `shuffle`.
+
+        Every sample still comes exactly once, on any number of ranks and after any resume; all
+        ranks take steps of similar length at the same time, without talking.
+
+        Args:
+            by: the field whose bytes are a sample's length, as "txt" or "jpg;png"; from the index.
+            window: steps. More: lengths more alike, and samples that are read further apart.
+
+        Example:
+            >>> ds.shuffle(seed=1).decode(text=hr.text("txt")).bucket(by="txt", window=64).batch(32)
+        """
+        steps = _unsigned("window", window)
+        if steps == 0:
+            raise UsageError("a window has at least one step")
+        if not self._pipeline().options.get("shuffle"):
+            raise UsageError("bucket() needs shuffle()", hint="As in .shuffle(seed=1).bucket(...).")
+        return self._pipeline()._with("bucket", {"bucket_by": str(by), "bucket_steps": steps})
 
     def batch(
         self,

@@ -97,6 +97,8 @@ LoaderOptions loader_options(const nb::list& sets, const nb::dict& options) {
   out.lanes = get<uint64_t>(options, "lanes");
   out.window_bytes = get<uint64_t>(options, "window_bytes");
   out.tail = tail_of(get<std::string>(options, "tail"));
+  out.bucket_steps = get<uint64_t>(options, "bucket_steps");
+  out.bucket_by = get<std::string>(options, "bucket_by");
   out.rows = get<uint64_t>(options, "rows");
   out.total = get<uint64_t>(options, "total");
   out.rank = get<uint32_t>(options, "rank");

@@ -42,18 +42,57 @@ Result<uint64_t> next_step(const EpochSteps& steps, const RunState& state) {
   return steps.step_at(state.offset);
 }
 
+/// Lengths of samples, from the index: bytes of one field. Belongs to one thread.
+class LengthFinder {
+ public:
+  LengthFinder(const Schedule& schedule, const LoaderOptions& o)
+      : schedule_(schedule), fields_{length_field(o)}, finder_(o.sets, fields_) {}
+  LengthFinder(const LengthFinder&) = delete;
+  LengthFinder& operator=(const LengthFinder&) = delete;
+
+  /// 0 for a sample that has no such field. After an error they mean nothing.
+  void read(std::span<const Row> rows, std::span<uint64_t> lengths) {
+    for (size_t i = 0; i < rows.size() && status_.ok(); ++i) {
+      FieldPlace place;
+      const RowOrigin row{.set = rows[i].set,
+                          .id = {schedule_.data_shard(rows[i].set, rows[i].shard), rows[i].sample}};
+      auto view = finder_.find(row, {&place, 1});
+      if (!view.ok()) status_ = std::move(view).error();
+      lengths[i] = place.size;
+    }
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const Schedule& schedule_;
+  const std::vector<FieldSpec> fields_;
+  PlaceFinder finder_;
+  Status status_;
+};
+
 /// Makes the rows of a rank's steps, for the planning thread of one run.
 class StepPlanner {
  public:
   StepPlanner(EpochPlan plan, const Schedule& schedule, uint64_t first, const LoaderOptions& o)
-      : plan_(std::move(plan)), schedule_(schedule), first_(first), options_(o) {}
+      : plan_(std::move(plan)),
+        schedule_(schedule),
+        first_(first),
+        options_(o),
+        lengths_(schedule, o) {
+    plan_.set_lengths([this](std::span<const Row> rows, std::span<uint64_t> lengths) {
+      lengths_.read(rows, lengths);
+    });
+  }
+  StepPlanner(const StepPlanner&) = delete;
+  StepPlanner& operator=(const StepPlanner&) = delete;
 
   /// Step number `i` of this worker.
-  StepRows operator()(uint64_t i) {
+  Result<StepRows> operator()(uint64_t i) {
     const uint64_t t = first_ + i * options_.workers;
     const Step step = plan_.steps().step(t);
     planned_.clear();
     plan_.rows(t, rank_rows(step.rows, options_.rank, options_.world), planned_);
+    HR_CHECK(lengths_.status());
     StepRows out{.step = t, .total = step.rows, .rows = {}};
     out.rows.reserve(planned_.size());
     for (const Row& row : planned_)
@@ -69,6 +108,7 @@ class StepPlanner {
   const Schedule& schedule_;
   const uint64_t first_;
   const LoaderOptions& options_;
+  LengthFinder lengths_;
   std::vector<Row> planned_;
 };
 
@@ -131,17 +171,16 @@ Status Loader::Impl::start_run() {
                                                      .offset = offset}));
   }
   auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o);
-  run = std::make_unique<Run>(
-      RunOptions{.seed = begin.options.order.seed,
-                 .epoch = begin.epoch,
-                 .steps = own - std::min(own, skipped),
-                 .plan = [planner](uint64_t i) -> Result<StepRows> { return (*planner)(i); },
-                 .threads = o.threads,
-                 .depth = o.prefetch,
-                 .memory_bytes = o.memory_bytes,
-                 .on_error = o.on_error,
-                 .digests = !o.audit_folder.empty()},
-      o.sets, setup.columns, setup.fields, pool, timers);
+  run = std::make_unique<Run>(RunOptions{.seed = begin.options.order.seed,
+                                         .epoch = begin.epoch,
+                                         .steps = own - std::min(own, skipped),
+                                         .plan = [planner](uint64_t i) { return (*planner)(i); },
+                                         .threads = o.threads,
+                                         .depth = o.prefetch,
+                                         .memory_bytes = o.memory_bytes,
+                                         .on_error = o.on_error,
+                                         .digests = !o.audit_folder.empty()},
+                              o.sets, setup.columns, setup.fields, pool, timers);
   return {};
 }
 

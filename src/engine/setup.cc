@@ -13,6 +13,7 @@ namespace {
 
 constexpr unsigned kMaxDefaultThreads = 16;
 constexpr unsigned kDefaultPrefetch = 4;
+constexpr uint64_t kMostBucketSteps = uint64_t{1} << 20;
 
 Error usage(std::string message, std::string hint = "") {
   return {.code = Code::kUsage, .message = std::move(message), .hint = std::move(hint)};
@@ -31,6 +32,8 @@ Status check(const LoaderOptions& o) {
   if (!o.audit_folder.empty() && o.sets.size() > 1)
     return usage("the audit is for one data set, not for a mixture",
                  "In a mixture each data set counts its own epochs.");
+  if (o.bucket_steps > kMostBucketSteps || (o.bucket_steps > 0 && !o.shuffle))
+    return usage("buckets by length need shuffle, and at most 2^20 steps");
   if (o.workers == 0 || o.worker >= o.workers)
     return usage("worker " + std::to_string(o.worker) + " is not one of " +
                  std::to_string(o.workers));
@@ -97,6 +100,8 @@ OrderOptions order_options(const LoaderOptions& o) {
   order.lanes = o.shuffle ? (o.lanes > 0 ? o.lanes : default_lanes(o.world, o.total)) : 1;
   order.window_bytes = o.window_bytes;
   order.tail = o.tail;
+  order.bucket_steps = o.bucket_steps;
+  order.bucket_by = o.bucket_by;
   return order;
 }
 
@@ -110,6 +115,13 @@ Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& optio
   return Schedule::create(std::move(tables), std::move(order));
 }
 
+FieldSpec length_field(const LoaderOptions& options) {
+  return {.name = "the length of bucket()",
+          .sources = parse_sources(options.bucket_by),
+          .kind = BytesSpec{},
+          .fallback = {}};
+}
+
 Result<Setup> make_setup(LoaderOptions options) {
   HR_CHECK(check(options));
   Setup setup;
@@ -120,6 +132,7 @@ Result<Setup> make_setup(LoaderOptions options) {
   setup.fields = options.fields.empty() ? raw_fields(options.sets) : options.fields;
   HR_CHECK(check_sources(setup.fields, options.sets));
   HR_TRY(setup.columns, make_columns(setup.fields));
+  if (options.bucket_steps > 0) HR_CHECK(check_sources({length_field(options)}, options.sets));
 
   ScheduleOptions order{.order = order_options(options), .weights = {}, .epoch_samples = 0};
   if (!options.weights.empty()) {

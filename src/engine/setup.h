@@ -22,6 +22,9 @@ struct Setup {
 /// Code::kUsage says which option is wrong and what it may be.
 Result<Setup> make_setup(LoaderOptions options);
 
+/// The field whose bytes in the index are a sample's length, for buckets.
+FieldSpec length_field(const LoaderOptions& options);
+
 /// The same with another order (a restored state's), which was checked already.
 Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
                                                       ScheduleOptions order);

@@ -94,6 +94,16 @@ Result<uint64_t> EpochSteps::step_at(uint64_t offset) const {
   return steps_before_[k] + (offset - segment.from) / share;
 }
 
+StepBucket EpochSteps::bucket(uint64_t offset, uint64_t steps) const {
+  const BatchSegment& segment = segment_of_offset(offset);
+  const bool last = &segment == &segments_.back();
+  const uint64_t segment_end = last ? full_offset_ : (&segment)[1].from;
+  const uint64_t share = segment.total / lanes_;
+  const uint64_t size = steps * share;
+  const uint64_t begin = segment.from + (offset - segment.from) / size * size;
+  return {begin, std::min(begin + size, segment_end), share};
+}
+
 LaneRun EpochSteps::run(uint64_t position) const {
   const uint64_t full = lanes_ * full_offset_;
   if (position < full) {

@@ -43,6 +43,13 @@ struct LaneRun {
   uint64_t count = 0;
 };
 
+/// Consecutive full steps as offsets of every lane.
+struct StepBucket {
+  uint64_t begin = 0;  ///< lane offsets [begin, end)
+  uint64_t end = 0;
+  uint64_t share = 1;  ///< offsets a step
+};
+
 class EpochSteps {
  public:
   /// Code::kUsage if the segments do not fit: the first must begin at 0, each total be a multiple
@@ -68,6 +75,10 @@ class EpochSteps {
   uint64_t full_steps() const { return full_steps_; }
   /// The step that begins at a lane offset. Code::kUsage if none does.
   Result<uint64_t> step_at(uint64_t offset) const;
+
+  /// The bucket of an offset, if every `steps` steps from where a batch segment begins are one; the
+  /// segment's last one may be shorter. Precondition: offset < offset_before(full_steps()).
+  StepBucket bucket(uint64_t offset, uint64_t steps) const;
 
   /// The lane and offset of a position and how far they go on together. Precondition: position <
   /// samples().

@@ -71,6 +71,8 @@ Status check_compatible(const RunState& state, const RunState& asked) {
   if (b.lanes != 0) HR_CHECK(same("lanes", a.lanes, b.lanes));
   HR_CHECK(same("window", a.window_bytes, b.window_bytes));
   HR_CHECK(same<std::string>("tail", tail_name(a.tail), tail_name(b.tail)));
+  HR_CHECK(same("bucket by", a.bucket_by, b.bucket_by));
+  HR_CHECK(same("bucket steps", a.bucket_steps, b.bucket_steps));
   HR_CHECK(same("mixture", !state.options.weights.empty(), !asked.options.weights.empty()));
   if (asked.options.epoch_samples != 0)
     HR_CHECK(same("samples of a mixture's epoch", state.options.epoch_samples,
@@ -84,6 +86,12 @@ Result<RunState> with_total(RunState state, uint64_t total) {
     return usage("the state's " + std::to_string(lanes) +
                      " lanes do not divide a global batch of " + std::to_string(total) + " rows",
                  "Give a multiple of " + std::to_string(lanes) + ".");
+  const BatchSegment& batch = state.batches.back();
+  const uint64_t bucket = state.options.order.bucket_steps * (batch.total / lanes);
+  if (total != batch.total && bucket > 0 && (state.offset - batch.from) % bucket != 0)
+    return usage("another global batch in the middle of a bucket by length, of which " +
+                     std::to_string(state.options.order.bucket_steps) + " steps are dealt together",
+                 "Change it after a multiple of so many steps, or at the start of an epoch.");
   state.options.order.global_batch = total;
   if (state.batches.back().total == total) return state;
   if (state.batches.back().from == state.offset) state.batches.pop_back();

@@ -7,7 +7,8 @@
 // `offset` is the offset that every lane has reached. `over`: the last batch of the epoch was
 // delivered; going on from there yields nothing and moves to the next epoch. `batches`: the epoch's
 // global batches, each from a lane offset on; the last one is the run's. A mixture adds
-// "mixture": {"samples": of an epoch, "weights": [[run offset, [counts]], …]}.
+// "mixture": {"samples": of an epoch, "weights": [[run offset, [counts]], …]}. Buckets by length
+// add "bucket": {"by": "txt", "steps": 32}.
 //
 // Everything here is pure. Thread-safety: plain values.
 #pragma once

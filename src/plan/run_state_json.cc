@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kStateVersion = 1;
 constexpr uint64_t kMost = uint64_t{1} << 60;  // of epochs, offsets and samples
+constexpr uint64_t kMostBucketSteps = uint64_t{1} << 20;
 constexpr uint64_t kMostBatch = uint64_t{1} << 32;
 
 Error corrupt(const std::string& what) {
@@ -150,6 +151,14 @@ Status check_version(Fields& fields) {
                .hint = "Go on with the Headrace that wrote it, or start the epoch anew."};
 }
 
+Status decode_bucket(const Json& object, OrderOptions& order) {
+  if (!object.is_object()) return corrupt("bucket is not an object");
+  Fields fields(object);
+  HR_TRY(order.bucket_by, fields.string("by"));
+  HR_TRY(order.bucket_steps, fields.number("steps", 1, kMostBucketSteps));
+  return fields.end();
+}
+
 Result<RunState> decode_fields(const Json& object) {
   Fields fields(object);
   RunState state;
@@ -173,6 +182,10 @@ Result<RunState> decode_fields(const Json& object) {
     HR_CHECK(decode_mixture(*mixture, state));
   } else if (state.fingerprints.size() != 1) {
     return corrupt("mixture is missing");
+  }
+  if (fields.has("bucket")) {
+    HR_TRY(const Json* bucket, fields.find("bucket"));
+    HR_CHECK(decode_bucket(*bucket, state.options.order));
   }
   HR_CHECK(fields.end());
   return state;
@@ -201,6 +214,8 @@ std::string encode_state(const RunState& state) {
     for (const WeightSegment& segment : state.options.weights)
       json["mixture"]["weights"].push_back(Json::array({segment.from, segment.counts}));
   }
+  if (order.bucket_steps > 0)
+    json["bucket"] = Json{{"by", order.bucket_by}, {"steps", order.bucket_steps}};
   return json.dump();
 }
 

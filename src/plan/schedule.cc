@@ -4,6 +4,8 @@
 #include <string>
 
 #include "base/try.h"
+#include "plan/length_buckets.h"
+#include "plan/order_keys.h"
 
 namespace headrace {
 namespace {
@@ -152,6 +154,49 @@ void EpochPlan::read_mixture(LaneRun run, std::span<Row> out) {
   }
 }
 
+void EpochPlan::read(LaneRun run, std::span<Row> out) {
+  if (schedule_->is_mixture())
+    read_mixture(run, out);
+  else
+    read_single(run, out);
+}
+
+const EpochPlan::Dealt& EpochPlan::dealt(uint64_t lane, uint64_t offset) {
+  Dealt& dealt = dealt_[lane];
+  if (offset >= dealt.bucket.begin && offset < dealt.bucket.end) return dealt;
+  if (dealt_.size() > kMostReaders) {
+    dealt_.clear();
+    return this->dealt(lane, offset);
+  }
+  const OrderOptions& order = schedule_->options().order;
+  const StepBucket bucket = steps_.bucket(offset, order.bucket_steps);
+  std::vector<Row> rows(bucket.end - bucket.begin);
+  read({lane, bucket.begin, rows.size()}, rows);
+  std::vector<uint64_t> lengths(rows.size());
+  read_lengths_(rows, lengths);
+  dealt.bucket = bucket;
+  dealt.rows.clear();
+  for (const uint32_t at :
+       deal_by_length(lengths, bucket.share, bucket_key(order.seed, epoch_, bucket.begin))) {
+    dealt.rows.push_back(rows[at]);
+    dealt.rows.back().offset = bucket.begin + at;
+  }
+  return dealt;
+}
+
+void EpochPlan::read_bucketed(LaneRun run, std::span<Row> out) {
+  const uint64_t full = steps_.offset_before(steps_.full_steps());
+  if (run.offset >= full) return read(run, out);  // the tail step: no bucket
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Dealt& bucket = dealt(run.lane, run.offset + i);
+    const Row& from = bucket.rows[run.offset + i - bucket.bucket.begin];
+    out[i].offset = from.offset;
+    out[i].set = from.set;
+    out[i].shard = from.shard;
+    out[i].sample = from.sample;
+  }
+}
+
 void EpochPlan::append(uint64_t position, uint64_t count, bool padded, std::vector<Row>& out) {
   for (const uint64_t end = position + count; position < end;) {
     LaneRun run = steps_.run(position);
@@ -164,10 +209,10 @@ void EpochPlan::append(uint64_t position, uint64_t count, bool padded, std::vect
                   .offset = run.offset + i,
                   .lane = static_cast<uint32_t>(run.lane),
                   .padded = padded};
-    if (schedule_->is_mixture())
-      read_mixture(run, added);
+    if (schedule_->options().order.bucket_steps > 0)
+      read_bucketed(run, added);
     else
-      read_single(run, added);
+      read(run, added);
     position += run.count;
   }
 }

@@ -15,8 +15,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -89,11 +91,17 @@ class Schedule {
   std::optional<Mixture> mixture_;
 };
 
+/// Gives every row the length of its sample. The sample's set, shard and number are filled in.
+using ReadLengths = std::function<void(std::span<const Row>, std::span<uint64_t>)>;
+
 class EpochPlan {
  public:
   /// `batches` empty: the schedule's global batch from the start.
   static Result<EpochPlan> create(std::shared_ptr<const Schedule> schedule, uint64_t epoch,
                                   std::vector<BatchSegment> batches = {});
+
+  /// Needed before any row is asked for, if options().order.bucket_steps is not 0.
+  void set_lengths(ReadLengths read) { read_lengths_ = std::move(read); }
 
   const Schedule& schedule() const { return *schedule_; }
   uint64_t epoch() const { return epoch_; }
@@ -104,7 +112,8 @@ class EpochPlan {
   void rows(uint64_t t, RowRange range, std::vector<Row>& out);
   /// The row at a position of the epoch. Precondition: position < steps().samples().
   Row row_at(uint64_t position);
-  /// The position of a sample of a single data set. Preconditions: not a mixture; it exists.
+  /// The position of a sample of a single data set. Preconditions: not a mixture, no buckets; it
+  /// exists.
   uint64_t position(SampleRef sample);
 
  private:
@@ -117,6 +126,8 @@ class EpochPlan {
   };
   LaneReader& reader(uint32_t set, uint64_t lane, uint64_t epoch);
   void append(uint64_t position, uint64_t count, bool padded, std::vector<Row>& out);
+  void read(LaneRun run, std::span<Row> out);
+  void read_bucketed(LaneRun run, std::span<Row> out);
   void read_single(LaneRun run, std::span<Row> out);
   void read_mixture(LaneRun run, std::span<Row> out);
 
@@ -125,6 +136,14 @@ class EpochPlan {
   EpochSteps steps_;
   std::unordered_map<uint64_t, Reader> readers_;  ///< by set and lane
   std::vector<SampleRef> samples_;                ///< scratch
+
+  struct Dealt {
+    StepBucket bucket;
+    std::vector<Row> rows;  ///< of the bucket, in the order of delivery
+  };
+  const Dealt& dealt(uint64_t lane, uint64_t offset);
+  ReadLengths read_lengths_;
+  std::unordered_map<uint64_t, Dealt> dealt_;  ///< by lane: the bucket it is in
 };
 
 }  // namespace headrace
