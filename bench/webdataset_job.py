@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from programs import HEADRACE
 from rounds import Contender, Goal, Table, python, take_turns
 
 if TYPE_CHECKING:
@@ -19,14 +23,8 @@ def webdataset(bench: Bench) -> list[Table]:
     small, photos = bench.inputs.small, bench.inputs.photo_shards
     return [
         pair(bench, "dictionaries", small, "samples/s", "small samples as dictionaries", 10),
-        pair(
-            bench,
-            "shuffled_batches",
-            small,
-            "samples/s",
-            "small samples, .shuffle(1000).to_tuple().batched(256)",
-            15,
-        ),
+        shuffled(bench, small),
+        indexing(bench, small),
         pair(
             bench,
             "worker_batches",
@@ -49,6 +47,10 @@ def webdataset(bench: Bench) -> list[Table]:
     ]
 
 
+def tar_files(place: Path) -> list[Path]:
+    return sorted(place.glob("*.tar"))
+
+
 def readers(bench: Bench, pipeline: str, place: Path) -> list[Contender]:
     return [
         bench.reader(OURS, f"our_{pipeline}", place, kind="ours"),
@@ -65,6 +67,44 @@ def pair(
     take_turns(table.contenders, bench.rounds)
     if wanted is not None:
         table.goals = [Goal("times webdataset", table.times_faster(REAL), wanted)]
+    return table
+
+
+def shuffled(bench: Bench, place: Path) -> Table:
+    """The ladder: the import changed, and then the exactly-once order."""
+    exact = f"{OURS}, .exact(batch=256)"
+    contenders = [
+        *readers(bench, "shuffled_batches", place),
+        bench.reader(exact, "our_exact_batches", place),
+    ]
+    title = "WebDataset: small samples, .shuffle(1000).to_tuple().batched(256)"
+    table = Table("webdataset_shuffled_batches", title, "samples/s", contenders)
+    take_turns(contenders, bench.rounds)
+    table.goals = [Goal("times webdataset", table.times_faster(REAL), 15)]
+    return table
+
+
+def indexing(bench: Bench, place: Path) -> Table:
+    out = bench.inputs.root / "webdataset-index"
+    shards = tar_files(place)
+
+    def measure() -> float:
+        shutil.rmtree(out, ignore_errors=True)
+        bench.warm(shards)
+        begin = time.perf_counter()
+        subprocess.run([HEADRACE, "index", place, "--out", out, "--quiet"], check=True)
+        return time.perf_counter() - begin
+
+    title = "WebDataset: headrace index of 200,000 small samples in 8 shards, with checksums"
+    table = Table(
+        "webdataset_index",
+        title,
+        "s",
+        [Contender("headrace index", measure, kind="ours")],
+        less_is_better=True,
+    )
+    take_turns(table.contenders, bench.rounds)
+    shutil.rmtree(out, ignore_errors=True)
     return table
 
 

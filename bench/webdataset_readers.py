@@ -33,6 +33,12 @@ def shuffled_batches(library: Any, place: str) -> Passes:
     return lambda: (len(payloads) for payloads, _ in ds)
 
 
+def exact_batches(library: Any, place: str) -> Passes:
+    """Ours alone: the same pipeline in the exactly-once order."""
+    ds = whole(library, place).shuffle(BUFFER).to_tuple("bin", "cls").exact(batch=BATCH)
+    return lambda: (len(payloads) for payloads, _ in ds)
+
+
 def worker_batches(library: Any, place: str) -> Passes:
     """Raw bytes in 2 workers of torch's DataLoader."""
     ds = whole(library, place).shuffle(BUFFER).to_tuple("bin", "cls").batched(BATCH)
@@ -93,4 +99,4 @@ READERS: dict[str, Callable[[str, int], Passes]] = {
     f"{library}_{pipeline.__name__}": reader(pipeline, library)
     for pipeline in PIPELINES
     for library in LIBRARIES
-} | {"decoder_alone": decoder_alone}
+} | {"decoder_alone": decoder_alone, "our_exact_batches": reader(exact_batches, "our")}
