@@ -95,6 +95,8 @@ class _Plan:
     """What a pipeline's stages mean for the exact order. ValueError names one that does not fit."""
 
     def __init__(self, pipeline: DataPipeline) -> None:
+        if pipeline.repetitions != 1:
+            raise ValueError("exact(): with_epoch() and repeat() cannot take part; see set_epoch()")
         self.urls: list[str] = []
         self.shuffles = False
         self.stages: list[FilterFunction] = []
@@ -104,6 +106,9 @@ class _Plan:
         if type(source) is not SimpleShardList:
             raise _misfit(source, "only a plain list of shards can be read exactly once")
         self.urls = [url.removeprefix("file:") for url in source.urls]
+        for url in self.urls:
+            if url.startswith("pipe:"):
+                raise _misfit(source, f"{url} is a command, and those have no index")
         self.shuffles = source.seed is not None
         for i, stage in enumerate(stages):
             self._add(stage, is_last=i + 1 == len(stages))

@@ -82,3 +82,13 @@ def test_resampled_shards_cannot_come_exactly_once(tmp_path):
     urls = numbered(tmp_path, shards=2, samples=5)
     with pytest.raises(ValueError, match="ResampledShards"):
         wds.WebDataset(urls, resampled=True).exact(batch=4)
+
+
+def test_commands_have_no_index():
+    with pytest.raises(ValueError, match="pipe:cat"):
+        wds.WebDataset("pipe:cat x.tar", shardshuffle=False).exact(batch=4)
+
+
+def test_a_data_set_with_an_epoch_of_its_own_is_refused(data):
+    with pytest.raises(ValueError, match="with_epoch"):
+        data.with_epoch(10).exact(batch=4)
