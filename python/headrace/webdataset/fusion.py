@@ -87,7 +87,8 @@ def decoding_threads() -> int:
     data = torch_data()
     if data is not None and data.get_worker_info() is not None:
         return 0
-    return min(4, len(os.sched_getaffinity(0)))
+    own = getattr(os, "sched_getaffinity", None)
+    return min(4, len(own(0)) if own else os.cpu_count() or 1)
 
 
 def _decoded_ahead(

@@ -266,3 +266,39 @@ def test_a_stream_that_does_not_close_is_left_once(tmp_path):
         assert keys(ours, urls) == (["a", "b"], OSError)
     finally:
         del ours.gopen_schemes["stuck"]
+
+
+def test_a_folder_is_read_until_it_is_empty(tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    numbered(folder, shards=3, samples=2)
+    shards = ours.shardlists.DirectoryShardList(f"{folder}/", mode="keep", poll=None)
+    found = [sample["__key__"] for sample in ours.DataPipeline(shards, ours.tarfile_to_samples())]
+    assert sorted(found) == [f"{i:04d}" for i in range(6)]
+    assert len(list(folder.glob("*._done_"))) == 3
+
+
+def test_the_cache_of_the_environment_is_used(tmp_path, monkeypatch):
+    url = "pipe:cat " + write(tmp_path / "x.tar", TWO)
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("WDS_CACHE", str(cache))
+    assert samples(ours, url)[1] is ValueError  # it must be there
+    cache.mkdir()
+    (first, _), _ = samples(ours, url)
+    assert first["__local_path__"].startswith(str(cache)) and len(list(cache.iterdir())) == 1
+
+
+def test_the_seed_of_the_environment_works_with_detshuffle(tmp_path, monkeypatch):
+    urls = numbered(tmp_path, shards=12, samples=1)
+    monkeypatch.setenv("WDS_SEED", "5")
+    by_environment = ours.WebDataset(urls, shardshuffle=12, detshuffle=True)
+    by_argument = real.WebDataset(urls, shardshuffle=12, detshuffle=True, seed=5)
+    for _ in range(2):
+        first, second = ([s["__key__"] for s in data] for data in (by_environment, by_argument))
+        assert first == second
+
+
+def test_limits_are_kept_that_the_real_one_ignores(tmp_path):
+    data = ours.WebDataset(numbered(tmp_path, 1, 10), shardshuffle=False)
+    assert len(list(data.repeat(1, 3))) == 3
+    assert [len(each) for each in data.listed(4, partial=False)] == [4, 4]
