@@ -50,7 +50,8 @@ std::string top_help() {
       "  headrace info shards/                        counts, sizes, fields, balance\n"
       "  headrace ls shards/ | head                   the samples\n"
       "  headrace cat shards/ cat/0001 jpg > x.jpg    the bytes of one field\n"
-      "  headrace verify shards/                      every byte against the manifest\n\n"
+      "  headrace verify shards/                      every byte against the manifest\n"
+      "  headrace show shards/ --out sheet.png        the pictures of a batch\n\n"
       "Verbs:\n";
   for (const Verb* verb : kVerbs) {
     std::string name = verb->name;

@@ -11,7 +11,8 @@ extern const Verb kCat;
 extern const Verb kInfo;
 extern const Verb kIndex;
 extern const Verb kVerify;
+extern const Verb kShow;
 
-inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kIndex, &kVerify};
+inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kIndex, &kVerify, &kShow};
 
 }  // namespace headrace::cli
