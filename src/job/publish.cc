@@ -81,7 +81,7 @@ Status Publication::look_at_marker() {
     if (marker.is_object() && marker.contains("plan") && marker["plan"].is_string())
       plan = marker["plan"];
     if (plan == options_.plan && marker.contains("folder") && marker["folder"].is_string())
-      replaces_ = replaces_ || marker["folder"] != "";
+      replaces_ = replaces_ || !marker["folder"].get_ref<const std::string&>().empty();
   }
   if (marked && plan != options_.plan) {
     if (!options_.replace)

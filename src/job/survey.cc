@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -172,9 +171,10 @@ void add_hints(const Dataset& set, Survey& out) {
     hint(std::to_string(partials) + " of " + std::to_string(out.fields.size()) +
          " fields are missing in some samples.");
   else
-    for (const FieldSurvey& field : out.fields | std::views::filter(partial))
-      hint("The field '" + field.name + "' is missing in " +
-           format_number_of(set.size() - field.count, "sample") + ".");
+    for (const FieldSurvey& field : out.fields)
+      if (partial(field))
+        hint("The field '" + field.name + "' is missing in " +
+             format_number_of(set.size() - field.count, "sample") + ".");
   const bool tar = set.manifest().container == Container::kTar;
   if (tar && set.shards() > 1 &&
       static_cast<double>(out.shard_bytes.max) >

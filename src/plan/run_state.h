@@ -44,7 +44,7 @@ RunState begin_run(const Schedule& schedule, std::vector<std::string> fingerprin
 
 std::string encode_state(const RunState& state);
 /// Code::kCorrupt for what is not a state, Code::kUsage for one of another order version.
-Result<RunState> decode_state(std::string_view json);
+Result<RunState> decode_state(std::string_view text);
 
 /// Refuses a state that is not of this data and these options, naming the first field that differs
 /// and both values. `asked.options.order.lanes` 0 and `asked.options.epoch_samples` 0 ask for

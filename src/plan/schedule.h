@@ -81,8 +81,8 @@ class Schedule {
   };
 
   Schedule() = default;
-  static Result<Set> make_set(std::shared_ptr<const ShardTable> table, const OrderOptions& options,
-                              bool fill_lanes);
+  static Result<Set> make_set(const std::shared_ptr<const ShardTable>& table,
+                              const OrderOptions& options, bool fill_lanes);
   Status check_sets() const;
   uint64_t samples_until_longest_ends() const;
 

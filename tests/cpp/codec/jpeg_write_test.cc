@@ -77,9 +77,9 @@ TEST(JpegToBaseline, KeepsMetadataOrLeavesOnlyTheOrientation) {
 
 TEST(JpegToBaseline, DamagedFilesAreErrorsAndWriteNothing) {
   for (const char* name :
-       {"corrupt_scan_2.jpg", "cut_scan_half.jpg", "cut_progressive_half.jpg", "bad_huffman_table.jpg",
-        "bomb_progressive_65500.jpg", "header_says_65500x65500.jpg", "many_scans.jpg",
-        "zero_length.jpg", "random_noise.jpg"}) {
+       {"corrupt_scan_2.jpg", "cut_scan_half.jpg", "cut_progressive_half.jpg",
+        "bad_huffman_table.jpg", "bomb_progressive_65500.jpg", "header_says_65500x65500.jpg",
+        "many_scans.jpg", "zero_length.jpg", "random_noise.jpg"}) {
     std::string out;
     const auto done = jpeg_to_baseline(as_bytes(jpeg(name)), JpegMetadata::kKeep, out);
     EXPECT_FALSE(done.ok()) << name;
