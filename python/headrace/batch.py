@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import _native
+    from .device import Device
     from .functions.batch import FunctionBatch
     from .functions.columns import MemoryColumn
 
@@ -27,12 +28,17 @@ class Batch:
     its samples.
     """
 
-    __slots__ = ("_columns", "_keys", "_kinds", "_native", "_torch")
+    __slots__ = ("_columns", "_device", "_keys", "_kinds", "_native", "_torch")
 
     def __init__(
-        self, native: _native.Batch | FunctionBatch, kinds: dict[str, str], torch: bool
+        self,
+        native: _native.Batch | FunctionBatch,
+        kinds: dict[str, str],
+        torch: bool,
+        device: Device | None = None,
     ) -> None:
         self._native = native
+        self._device = device
         self._kinds = kinds
         self._torch = torch
         self._keys: list[str] | None = None
@@ -88,7 +94,7 @@ class Batch:
     def mask(self) -> Any:
         """True for real rows, False for repeats that pad the last step; bool, shape (rows,)."""
         mask = self._native.mask()
-        return _torch().from_numpy(mask) if self._torch else mask
+        return _moved(_torch().from_numpy(mask), self._device) if self._torch else mask
 
     @property
     def errors(self) -> list[RowError]:
@@ -114,9 +120,10 @@ class Batch:
         if column.dtype == "object":
             made = column.values  # an ObjectColumn
         elif column.ragged:
-            made = Ragged(column, self._kinds.get(name, "bytes"), self._torch)
+            made = Ragged(column, self._kinds.get(name, "bytes"), self._torch, self._device)
         else:
-            made = _torch().from_dlpack(column) if self._torch else column.numpy()
+            made = column.numpy() if not self._torch else _torch().from_dlpack(column)
+            made = _moved(made, self._device)
         self._columns[name] = made
         return made
 
@@ -145,9 +152,17 @@ class Ragged:
     row's own shape for pictures and numpy arrays.
     """
 
-    __slots__ = ("_column", "_kind", "_torch")
+    __slots__ = ("_column", "_device", "_elements", "_kind", "_torch")
 
-    def __init__(self, column: _native.Column | MemoryColumn, kind: str, torch: bool) -> None:
+    def __init__(
+        self,
+        column: _native.Column | MemoryColumn,
+        kind: str,
+        torch: bool,
+        device: Device | None = None,
+    ) -> None:
+        self._device = device
+        self._elements: Any = None
         self._column = column
         self._kind = kind
         self._torch = torch
@@ -155,7 +170,11 @@ class Ragged:
     @property
     def values(self) -> Any:
         """The elements of all rows, one after the other; shape (elements,). Not a copy."""
-        return _torch().from_dlpack(self._column) if self._torch else self._column.numpy()
+        if self._elements is None:
+            column = self._column
+            made = column.numpy() if not self._torch else _torch().from_dlpack(column)
+            self._elements = _moved(made, self._device)
+        return self._elements
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -216,6 +235,10 @@ def _loads(document: bytes) -> Any:
     from json import loads
 
     return loads(document)
+
+
+def _moved(array: Any, device: Device | None) -> Any:
+    return array if device is None else device.move(array)
 
 
 def _torch() -> Any:

@@ -82,8 +82,13 @@ class Loader:
         self._closed = False
         if to == "torch":
             import torch  # noqa: F401  # now, not between two batches
+        self._device = None
+        if options.get("device"):
+            from .device import Device
+
+            self._device = Device(options["device"])
         self._native = self._build(*share)
-        self._stream = self._functions(*share)
+        self._stream = self._functions()
         _live.add(self)
 
     def _build(self, worker: int, workers: int) -> _native.Loader:
@@ -105,12 +110,11 @@ class Loader:
 
             threads = self._options["threads"] or os.cpu_count() or 1
             options["threads"] = max(1, threads // workers)
-        options["shared_memory"] = options["function_workers"] > 0 and workers == 1
+        options["shared_memory"] = options["function_workers"] > 0
         return _native.Loader([each._native for each in self._source.sets], options)
 
-    def _functions(self, worker: int, workers: int) -> Stream | None:
-        """Where the user's functions run. Inside one of `workers` processes that are not ours there
-        are no others."""
+    def _functions(self) -> Stream | None:
+        """Where the user's functions run; None: there are none."""
         functions = self._options.get("functions", ())
         if not functions:
             return None
@@ -118,7 +122,7 @@ class Loader:
 
         budget = Budget(self._options["skip_errors"], self._options["max_errors"])
         seed = self._options.get("seed", 0)
-        processes = self._options["function_workers"] if workers == 1 else 0
+        processes = self._options["function_workers"]
         if processes == 0:
             return Stream(self._native, functions, self._kinds(), seed, budget)
         from .workers.stream import WorkerStream
@@ -132,9 +136,11 @@ class Loader:
         return {name: recipe.kind for name, recipe in fields.items()}
 
     def _share(self, worker: int, workers: int) -> Loader:
-        """This loader's share of the steps inside one of `workers` processes."""
+        """This loader's share of the steps inside one of torch's `workers` processes, which runs
+        functions itself and leaves batches on the host."""
         place = self._place._replace(group=None)
-        share = Loader(self._source, self._options, place, self._to, (worker, workers))
+        options = {**self._options, "function_workers": 0, "device": ""}
+        share = Loader(self._source, options, place, self._to, (worker, workers))
         share._continue_from(self._restored, self.epoch)
         return share
 
@@ -146,10 +152,10 @@ class Loader:
             self.set_epoch(epoch)
 
     def _batch(self, native: _native.Batch) -> Batch:
-        return Batch(native, self._kinds(), self._to == "torch")
+        return Batch(native, self._kinds(), self._to == "torch", self._device)
 
     def _function_batch(self, made: FunctionBatch) -> Batch:
-        return Batch(made, {**self._kinds(), **made.kinds}, self._to == "torch")
+        return Batch(made, {**self._kinds(), **made.kinds}, self._to == "torch", self._device)
 
     def __len__(self) -> int:
         """Steps of this rank in a whole epoch."""

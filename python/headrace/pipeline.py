@@ -189,6 +189,7 @@ class Steps:
         audit: str | os.PathLike[str] | None = None,
         prefetch: int = 0,
         workers: int = 0,
+        device: str | None = None,
     ) -> Loader:
         """The loader. It starts no thread and reads no sample before the first iteration.
 
@@ -206,6 +207,8 @@ class Steps:
             prefetch: batches ahead; 0: as memory allows, 2 to 8.
             workers: processes that run the functions of `map`, `filter` and `map_batches`; 0: this
                 one, when a batch is asked for.
+            device: "cuda" or "cuda:1": columns are tensors there, copied through pinned memory on
+                a stream of their own while the device computes. Implies to="torch".
 
         Raises:
             UsageError: options that do not go together.
@@ -228,6 +231,7 @@ class Steps:
             "max_errors": _unsigned("max_errors", max_errors),
             "audit_folder": _path(audit),
             "function_workers": _unsigned("workers", workers),
+            "device": "" if device is None else str(device),
         }
         if workers and not pipeline.options.get("functions"):
             raise UsageError(
@@ -235,7 +239,9 @@ class Steps:
                 hint="threads= read and decode.",
             )
         place = resolve(rank, world, group, mesh)
-        return Loader(pipeline.source, {**pipeline.options, **options}, place, to)
+        return Loader(
+            pipeline.source, {**pipeline.options, **options}, place, "torch" if device else to
+        )
 
 
 class Pipeline(Steps):
