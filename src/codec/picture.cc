@@ -25,6 +25,27 @@ void convert_pixel(const uint8_t* in, int from, uint8_t* out, int to) {
   if (to == 4) out[3] = alpha;
 }
 
+/// TIFF and BigTIFF, of either byte order.
+bool is_tiff(std::string_view text) {
+  using namespace std::string_view_literals;
+  for (const std::string_view start : {"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv})
+    if (text.starts_with(start)) return true;
+  return false;
+}
+
+bool is_pnm(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f#";
+  return text.size() >= 3 && text[0] == 'P' && text[1] >= '1' && text[1] <= '6' &&
+         kSpace.find(text[2]) != kSpace.npos;
+}
+
+/// The file's own brand, or one of those it says to be compatible with.
+bool is_avif(std::string_view text) {
+  if (text.size() < 16 || text.substr(4, 4) != "ftyp") return false;
+  const std::string_view brands = text.substr(8, 56);
+  return brands.find("avif") != brands.npos || brands.find("avis") != brands.npos;
+}
+
 }  // namespace
 
 Result<PictureKind> sniff_picture(ByteView file) {
@@ -33,6 +54,11 @@ Result<PictureKind> sniff_picture(ByteView file) {
   if (text.starts_with("\x89PNG\r\n\x1A\n")) return PictureKind::png;
   if (text.size() >= 12 && text.starts_with("RIFF") && text.substr(8, 4) == "WEBP")
     return PictureKind::webp;
+  if (text.starts_with("GIF87a") || text.starts_with("GIF89a")) return PictureKind::gif;
+  if (text.starts_with("BM")) return PictureKind::bmp;
+  if (is_tiff(text)) return PictureKind::tiff;
+  if (is_pnm(text)) return PictureKind::pnm;
+  if (is_avif(text)) return PictureKind::avif;
   if (text.empty()) return Error{Code::kCorrupt, "no picture: the field is empty", {}, {}};
   std::string shown;
   for (const char c : text.substr(0, 8)) {
@@ -43,7 +69,7 @@ Result<PictureKind> sniff_picture(ByteView file) {
     shown += kDigits[byte & 15];
   }
   return Error{Code::kCorrupt,
-               "no JPEG, PNG or WebP picture: its first bytes are " + shown,
+               "no picture of a known kind: its first bytes are " + shown,
                {},
                "read the field as bytes and decode it yourself, or convert the files"};
 }

@@ -34,8 +34,8 @@ struct PictureHeader {
   int largest_shrink = 1;  ///< by which the codec may divide the sides while it decodes: 1 to 8
 };
 
-enum class PictureKind : uint8_t { jpeg, png, webp };
-inline constexpr size_t kPictureKinds = 3;
+enum class PictureKind : uint8_t { jpeg, png, webp, gif, tiff, bmp, pnm, avif };
+inline constexpr size_t kPictureKinds = 8;
 
 /// The kind by the first bytes; an unknown one is an error that shows them.
 Result<PictureKind> sniff_picture(ByteView file);

@@ -1,7 +1,12 @@
 #include "codec/picture_readers.h"
 
+#include "codec/avif.h"
+#include "codec/bmp.h"
+#include "codec/gif.h"
 #include "codec/jpeg.h"
 #include "codec/png.h"
+#include "codec/pnm.h"
+#include "codec/tiff.h"
 #include "codec/webp.h"
 
 namespace headrace {
@@ -15,6 +20,16 @@ std::unique_ptr<PictureReader> make_reader(PictureKind kind) {
       return std::make_unique<PngReader>();
     case PictureKind::webp:
       return std::make_unique<WebpReader>();
+    case PictureKind::gif:
+      return std::make_unique<GifReader>();
+    case PictureKind::tiff:
+      return std::make_unique<TiffReader>();
+    case PictureKind::bmp:
+      return std::make_unique<BmpReader>();
+    case PictureKind::pnm:
+      return std::make_unique<PnmReader>();
+    case PictureKind::avif:
+      return std::make_unique<AvifReader>();
   }
   return nullptr;
 }
