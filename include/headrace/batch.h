@@ -43,7 +43,7 @@ struct RowOrigin {
   bool padded = false;    ///< a repeat that fills the last step
 };
 
-/// A row that was left out (on_error = skip) and why.
+/// A row that was left out (on_error = skip), or became gray, and why.
 struct RowError {
   RowOrigin row;
   Error error;

@@ -24,7 +24,9 @@
 
 namespace headrace {
 
-enum class OnError { kRaise, kSkip };
+/// What becomes of a row that cannot be read or decoded: the error is raised, the row is left out,
+/// or a picture becomes gray (and every other row that fails raises).
+enum class OnError { kRaise, kSkip, kGray };
 
 struct LoaderOptions {
   std::vector<std::shared_ptr<const Dataset>> sets;  ///< one, or a mixture
@@ -53,7 +55,7 @@ struct LoaderOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;  ///< for batches in flight
   unsigned prefetch = 0;                      ///< batches ahead; 0: as memory allows, 2 to 8
   OnError on_error = OnError::kRaise;
-  uint64_t max_errors = 100;   ///< an epoch, before skip turns into raise
+  uint64_t max_errors = 100;   ///< an epoch, before skip and gray turn into raise
   std::string audit_folder;    ///< where to write the audit; empty: none
   bool shared_memory = false;  ///< batches lie in memory that other processes can map
 };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .errors import Origin, RowError
+from .errors import Origin, RowError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .device import Device
     from .functions.batch import FunctionBatch
     from .functions.columns import MemoryColumn
+
+CHANNELS_LAST = "channels_last"
+"""The kind of columns of pictures that are stored with their channels last and seen otherwise."""
 
 
 class Batch:
@@ -98,7 +101,8 @@ class Batch:
 
     @property
     def errors(self) -> list[RowError]:
-        """The rows that were left out of this batch (`on_error="skip"`), and why."""
+        """The rows that were left out of this batch (`on_error="skip"`), or whose picture became
+        gray (`on_error="gray"`), and why."""
         return self._native.errors()
 
     def column(self, name: str) -> Any:
@@ -122,8 +126,9 @@ class Batch:
         elif column.ragged:
             made = Ragged(column, self._kinds.get(name, "bytes"), self._torch, self._device)
         else:
-            made = column.numpy() if not self._torch else _torch().from_dlpack(column)
-            made = _moved(made, self._device)
+            made = _moved(_whole(column, self._torch), self._device)
+            if self._kinds.get(name) == CHANNELS_LAST:
+                made = _channels_first(made, self._torch)
         self._columns[name] = made
         return made
 
@@ -171,9 +176,7 @@ class Ragged:
     def values(self) -> Any:
         """The elements of all rows, one after the other; shape (elements,). Not a copy."""
         if self._elements is None:
-            column = self._column
-            made = column.numpy() if not self._torch else _torch().from_dlpack(column)
-            self._elements = _moved(made, self._device)
+            self._elements = _moved(_whole(self._column, self._torch), self._device)
         return self._elements
 
     @property
@@ -194,7 +197,8 @@ class Ragged:
         i = self._checked(i)
         offsets, shapes = self.offsets, self.shapes
         row = self.values[int(offsets[i]) : int(offsets[i + 1])]
-        return row if shapes is None else row.reshape(tuple(shapes[i].tolist()))
+        row = row if shapes is None else row.reshape(tuple(shapes[i].tolist()))
+        return _channels_first(row, self._torch) if self._kind == CHANNELS_LAST else row
 
     def __getitem__(self, i: int) -> Any:
         i = self._checked(i)
@@ -235,6 +239,29 @@ def _loads(document: bytes) -> Any:
     from json import loads
 
     return loads(document)
+
+
+def _whole(column: _native.Column | MemoryColumn, torch: bool) -> Any:
+    """All elements of a column, in its shape."""
+    if torch:
+        return _torch().from_dlpack(column)
+    if column.dtype == "bfloat16":
+        raise UsageError(
+            "numpy has no bfloat16: use loader(to='torch'), or hand batch.column(name) to a "
+            "library that reads DLPack"
+        )
+    return column.numpy()
+
+
+def _channels_first(array: Any, torch: bool) -> Any:
+    """(…, height, width, channels) as (…, channels, height, width); not a copy."""
+    return _torch().movedim(array, -1, -3) if torch else _numpy().moveaxis(array, -1, -3)
+
+
+def _numpy() -> Any:
+    import numpy as np
+
+    return np
 
 
 def _moved(array: Any, device: Device | None) -> Any:

@@ -152,7 +152,7 @@ class WorkerError(Error):
 
 
 class RowError(NamedTuple):
-    """A row that was left out of a batch (`on_error="skip"`), and why."""
+    """A row that was left out of a batch (`on_error="skip"`) or became gray, and why."""
 
     key: str | None
     position: int

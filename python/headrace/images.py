@@ -10,9 +10,13 @@ from .image_ops import ImageOps, _floats, _one_of
 
 __all__ = ["Image", "image"]
 
+FloatType = Literal["float16", "bfloat16", "float32"]
+FLOAT_TYPES = ("float16", "bfloat16", "float32")
+
 
 class Image(ImageOps):
-    """The recipe of a picture column: JPEG, PNG or WebP, told apart by its first bytes.
+    """The recipe of a picture column: JPEG, PNG, WebP, GIF, TIFF, BMP, PBM/PGM/PPM or AVIF, told
+    apart by its first bytes; of several frames or pages the first.
 
     The operations (`ImageOps`) run in the order given. Randomness is a pure function of the
     loader's seed, the epoch, the sample's position and the operation's number, so it does not
@@ -20,15 +24,22 @@ class Image(ImageOps):
 
     The column is one array of shape (rows, channels, height, width) if the last crop or resize
     fixes the size, else a `Ragged` of (channels, height, width) pictures. uint8 unless
-    `normalize` or `to_float` makes it float32.
+    `normalize` or `to_float` makes it floats (bfloat16 needs `to="torch"`, as numpy lacks it).
     """
 
     __slots__ = ()
 
-    def normalize(self, mean: float | Sequence[float], std: float | Sequence[float]) -> Image:
-        """(value / 255 - mean) / std, a number for all channels or one each; float32. Only
-        `random_erasing` may follow."""
-        return self._op("normalize", mean=_floats(mean), std=_floats(std))
+    def normalize(
+        self,
+        mean: float | Sequence[float],
+        std: float | Sequence[float],
+        dtype: FloatType = "float32",
+    ) -> Image:
+        """(value / 255 - mean) / std, a number for all channels or one each. Computed in float32,
+        as torch does it, then rounded to `dtype`. Only `random_erasing` may follow."""
+        _one_of("dtype", dtype, FLOAT_TYPES)
+        changed: Image = self._with(dtype=dtype)
+        return changed._op("normalize", mean=_floats(mean), std=_floats(std))
 
     def gray(self) -> Image:
         """One channel."""
@@ -41,14 +52,16 @@ class Image(ImageOps):
         changed: Image = self._with(channels=channels)
         return changed
 
-    def to_float(self) -> Image:
-        """float32 in [0, 1]."""
-        changed: Image = self._with(dtype="float32", unit_range=True)
+    def to_float(self, dtype: FloatType = "float32") -> Image:
+        """Floats in [0, 1]."""
+        _one_of("dtype", dtype, FLOAT_TYPES)
+        changed: Image = self._with(dtype=dtype, unit_range=True)
         return changed
 
-    def layout(self, layout: Literal["CHW", "HWC"]) -> Image:
-        """The order of a row's dimensions: channels first (the default) or last."""
-        _one_of("layout", layout, ("CHW", "HWC"))
+    def layout(self, layout: Literal["CHW", "HWC", "channels_last"]) -> Image:
+        """The order of a row's dimensions: channels first (the default) or last. "channels_last" is
+        what torch calls so: the shape of CHW over the memory of HWC."""
+        _one_of("layout", layout, ("CHW", "HWC", "channels_last"))
         changed: Image = self._with(layout=layout)
         return changed
 
@@ -61,7 +74,7 @@ class Image(ImageOps):
 
 
 def image(
-    sources: str = "jpg;jpeg;png;webp",
+    sources: str = "jpg;jpeg;png;webp;gif;tif;tiff;bmp;ppm;pgm;pbm;avif",
     *,
     decode: Literal["exact", "fast"] = "exact",
     upright: bool = True,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .batch import Batch
+from .batch import CHANNELS_LAST, Batch
 from .distributed import Place, check_agreement
 from .errors import DataError, StateError, StoppedError, UsageError
 
@@ -120,7 +120,7 @@ class Loader:
             return None
         from .functions.stream import Budget, Stream
 
-        budget = Budget(self._options["skip_errors"], self._options["max_errors"])
+        budget = Budget(self._options["on_error"] == "skip", self._options["max_errors"])
         seed = self._options.get("seed", 0)
         processes = self._options["function_workers"]
         if processes == 0:
@@ -133,7 +133,10 @@ class Loader:
 
     def _kinds(self) -> dict[str, str]:
         fields = self._options.get("fields", {})
-        return {name: recipe.kind for name, recipe in fields.items()}
+        return {
+            name: CHANNELS_LAST if recipe._spec.get("layout") == CHANNELS_LAST else recipe.kind
+            for name, recipe in fields.items()
+        }
 
     def _share(self, worker: int, workers: int) -> Loader:
         """This loader's share of the steps inside one of torch's `workers` processes, which runs

@@ -184,7 +184,7 @@ class Steps:
         world: int | None = None,
         group: Any = None,
         mesh: Any = None,
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: Literal["raise", "skip", "gray"] = "raise",
         max_errors: int = 100,
         audit: str | os.PathLike[str] | None = None,
         prefetch: int = 0,
@@ -201,8 +201,9 @@ class Steps:
                 initialised, else RANK and WORLD_SIZE, else SLURM_PROCID and SLURM_NTASKS.
             group: a torch process group of the ranks that share the data; or
             mesh: the data-parallel dimension of a DeviceMesh, as mesh["dp"].
-            on_error: "raise" at the first bad sample, or "skip" up to `max_errors` an epoch and
-                list them in `batch.errors`.
+            on_error: "raise" at the first bad sample; or up to `max_errors` an epoch, all listed in
+                `batch.errors`: "skip" leaves them out, "gray" makes a picture that cannot be
+                decoded gray, so that batches keep their size (other bad samples still raise).
             audit: a folder that proves afterwards what was delivered (`hr.audit_report`).
             prefetch: batches ahead; 0: as memory allows, 2 to 8.
             workers: processes that run the functions of `map`, `filter` and `map_batches`; 0: this
@@ -221,13 +222,13 @@ class Steps:
             raise UsageError("batch() is missing", hint="As in .batch(256).loader().")
         if to not in ("numpy", "torch"):
             raise UsageError(f"to is numpy or torch, not {to!r}")
-        if on_error not in ("raise", "skip"):
-            raise UsageError(f"on_error is raise or skip, not {on_error!r}")
+        if on_error not in ("raise", "skip", "gray"):
+            raise UsageError(f"on_error is raise, skip or gray, not {on_error!r}")
         options = {
             "threads": _unsigned("threads", threads),
             "memory_bytes": _bytes("memory", memory),
             "prefetch": _unsigned("prefetch", prefetch),
-            "skip_errors": on_error == "skip",
+            "on_error": on_error,
             "max_errors": _unsigned("max_errors", max_errors),
             "audit_folder": _path(audit),
             "function_workers": _unsigned("workers", workers),

@@ -111,7 +111,10 @@ LoaderOptions loader_options(const nb::list& sets, const nb::dict& options) {
   out.threads = get<unsigned>(options, "threads");
   out.memory_bytes = get<uint64_t>(options, "memory_bytes");
   out.prefetch = get<unsigned>(options, "prefetch");
-  out.on_error = get<bool>(options, "skip_errors") ? OnError::kSkip : OnError::kRaise;
+  const auto on_error = get<std::string>(options, "on_error");
+  out.on_error = on_error == "skip"   ? OnError::kSkip
+                 : on_error == "gray" ? OnError::kGray
+                                      : OnError::kRaise;
   out.max_errors = get<uint64_t>(options, "max_errors");
   out.audit_folder = get<std::string>(options, "audit_folder");
   out.shared_memory = get<bool>(options, "shared_memory");

@@ -87,6 +87,10 @@ class Decoder {
   virtual Result<DynamicRow> decode_dynamic(ByteView encoded, const RowKey& key,
                                             Scratch& scratch) const;
 
+  /// What stands for a row that could not be decoded: a picture in the middle between black and
+  /// white. False, with the row as it was, for other decoders and for rows that are kDynamic.
+  virtual bool write_gray(MutableBytes) const { return false; }
+
  protected:
   explicit Decoder(RowShape row_shape) : row_shape_(std::move(row_shape)) {}
 

@@ -79,6 +79,23 @@ class ImageDecoder final : public Decoder {
     return DynamicRow{dtype, buffers.shape, row};
   }
 
+  bool write_gray(MutableBytes row) const override {
+    if (row_shape().kind != RowShape::Kind::kFixed) return false;
+    // One line that is repeated; the last three sides are a picture's.
+    const bool planes = spec_.layout == Layout::chw;
+    const int64_t* sides = row_shape().shape.data() + row_shape().shape.size() - 3;
+    const int channels = static_cast<int>(sides[planes ? 0 : 2]);
+    const int height = static_cast<int>(sides[planes ? 1 : 0]);
+    const int width = static_cast<int>(sides[planes ? 2 : 1]);
+    const std::vector<uint8_t> line(static_cast<size_t>(width * channels), 128);
+    const Picture picture{line.data(), width, height, channels, 0};
+    const RowFormat format{image_row_dtype(spec_), spec_.layout, false, false};
+    const size_t bytes = line.size() * static_cast<size_t>(height) * dtype_size(format.dtype);
+    for (size_t at = 0; at < row.size(); at += bytes)
+      write_row(picture, format, scale_, row.data() + at);
+    return true;
+  }
+
  private:
   /// All but the last pass.
   struct Prepared {

@@ -71,7 +71,8 @@ void RowFiller::end_chunk() {
 
 Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view,
                        std::span<const FieldPlace> places, const RowKey& key,
-                       std::span<const RowTarget> targets, uint64_t* digest) {
+                       std::span<const RowTarget> targets, uint64_t* digest,
+                       std::optional<Error>& gray) {
   timed_ = row_number_++ % Timers::kSampling == 0;
   has_span_ = false;
   if (view.archive) HR_CHECK(read_span(*view.archive, places));
@@ -91,8 +92,11 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
     auto encoded = read(view.archive ? *view.archive : *file, place, row);
     if (!encoded.ok()) return in_column(std::move(encoded).error(), columns_[c], place);
     if (digest != nullptr) content = mix(content, xxh3(*encoded));
-    if (auto status = decode(columns_[c], *encoded, key, targets[c]); !status.ok())
-      return in_column(std::move(status).error(), columns_[c], place);
+    if (auto status = decode(columns_[c], *encoded, key, targets[c]); !status.ok()) {
+      Error error = in_column(std::move(status).error(), columns_[c], place);
+      if (!grays_ || !columns_[c].decoder->write_gray(targets[c].bytes)) return error;
+      if (!gray) gray = std::move(error);
+    }
   }
   if (digest != nullptr) *digest = content;
   return {};

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,14 +45,17 @@ struct RowTarget {
 class RowFiller {
  public:
   /// All outlive the filler.
-  RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers, BlockHints& hints)
-      : columns_(columns), timers_(timers), hints_(hints) {}
+  /// `grays`: a picture that cannot be decoded becomes gray.
+  RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers, BlockHints& hints,
+            bool grays = false)
+      : columns_(columns), timers_(timers), hints_(hints), grays_(grays) {}
 
   /// One row: `places` and `targets` have one entry a column. `digest`, if asked for, becomes the
-  /// XXH3 of the row's encoded fields. Errors carry column and byte offset, not the shard.
+  /// XXH3 of the row's encoded fields. `gray` becomes the error of a picture that became gray.
+  /// Errors carry column and byte offset, not the shard.
   Status fill(const Dataset& set, uint32_t shard, const ShardView& view,
               std::span<const FieldPlace> places, const RowKey& key,
-              std::span<const RowTarget> targets, uint64_t* digest);
+              std::span<const RowTarget> targets, uint64_t* digest, std::optional<Error>& gray);
 
   /// Around the rows of a chunk: what costs too much once a row.
   void begin_chunk();
@@ -68,6 +72,7 @@ class RowFiller {
   const std::vector<ColumnPlan>& columns_;
   Timers& timers_;
   BlockHints& hints_;
+  const bool grays_;
   Scratch scratch_;
   std::vector<std::byte> buffer_;
   uint64_t span_begin_ = 0;

@@ -117,7 +117,7 @@ Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
 }
 
 void Run::work() {
-  RowFiller filler(columns_, timers_, hints_);
+  RowFiller filler(columns_, timers_, hints_, options_.on_error == OnError::kGray);
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     if (!errands_.empty()) {

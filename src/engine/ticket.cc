@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "base/try.h"
 
@@ -117,26 +118,40 @@ void Ticket::fill(uint32_t i, RowFiller& filler, const Dataset& set, const RowKe
   targets.clear();
   for (size_t c = 0; c < columns_.size(); ++c) targets.push_back(target(i, c));
   const auto places = std::span(places_).subspan(i * columns_.size(), columns_.size());
+  std::optional<Error> gray;
   auto status = filler.fill(set, rows_[i].id.shard, *views_[i], places, key, targets,
-                            digests_.empty() ? nullptr : &digests_[i]);
-  if (!status.ok()) fail(i, std::move(status).error());
+                            digests_.empty() ? nullptr : &digests_[i], gray);
+  if (!status.ok()) {
+    note(errors_, i, std::move(status).error());
+  } else if (gray) {
+    note(grays_, i, std::move(*gray));
+  }
 }
 
-void Ticket::fail(uint32_t row, Error error) {
+void Ticket::note(std::vector<std::pair<uint32_t, Error>>& list, uint32_t row, Error error) {
   std::scoped_lock lock(errors_mutex_);
-  errors_.emplace_back(row, std::move(error));
+  list.emplace_back(row, std::move(error));
+}
+
+/// Failed rows and gray ones, in the order of their rows.
+void Ticket::list_errors(const std::vector<std::shared_ptr<const Dataset>>& sets, Batch& batch) {
+  auto all = errors_;
+  all.insert(all.end(), grays_.begin(), grays_.end());
+  std::ranges::sort(all, {}, &std::pair<uint32_t, Error>::first);
+  for (auto& [row, error] : all)
+    batch.errors.push_back(
+        {rows_[row], std::move(error).at(sets[rows_[row].set]->origin(rows_[row].id))});
 }
 
 Result<std::shared_ptr<Batch>> Ticket::finish(
     const std::vector<std::shared_ptr<const Dataset>>& sets, SlotPool& pool, OnError on_error) {
   std::ranges::sort(errors_, {}, &std::pair<uint32_t, Error>::first);
-  auto batch = std::make_shared<Batch>();
-  for (auto& [row, error] : errors_) {
-    const RowOrigin& origin = rows_[row];
-    error = std::move(error).at(sets[origin.set]->origin(origin.id));
-    if (on_error == OnError::kRaise) return std::move(error);
-    batch->errors.push_back({origin, std::move(error)});
+  if (!errors_.empty() && on_error != OnError::kSkip) {
+    const RowOrigin& origin = rows_[errors_.front().first];
+    return std::move(errors_.front().second).at(sets[origin.set]->origin(origin.id));
   }
+  auto batch = std::make_shared<Batch>();
+  list_errors(sets, *batch);
   if (!errors_.empty()) leave_out_failed_rows();
 
   auto slots = std::make_shared<std::vector<std::shared_ptr<const Slot>>>();

@@ -47,7 +47,7 @@ class Ticket {
   bool count_down(uint32_t rows) { return rows_left_.fetch_sub(rows) == rows; }
 
   /// After the last row: assembles columns of unknown size, leaves out failed rows.
-  /// With OnError::kRaise the error of the first failed row is the result.
+  /// Unless OnError::kSkip, the error of the first failed row is the result.
   Result<std::shared_ptr<Batch>> finish(const std::vector<std::shared_ptr<const Dataset>>& sets,
                                         SlotPool& pool, OnError on_error);
 
@@ -57,7 +57,8 @@ class Ticket {
  private:
   uint64_t row_bytes(uint32_t row, size_t column) const;
   RowTarget target(uint32_t row, size_t column);
-  void fail(uint32_t row, Error error);
+  void note(std::vector<std::pair<uint32_t, Error>>& list, uint32_t row, Error error);
+  void list_errors(const std::vector<std::shared_ptr<const Dataset>>& sets, Batch& batch);
   Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots);
   void leave_out_failed_rows();
 
@@ -76,7 +77,8 @@ class Ticket {
   std::atomic<uint32_t> rows_left_;
 
   std::mutex errors_mutex_;
-  std::vector<std::pair<uint32_t, Error>> errors_;
+  std::vector<std::pair<uint32_t, Error>> errors_;  ///< rows that have failed
+  std::vector<std::pair<uint32_t, Error>> grays_;   ///< rows with a picture that became gray
 };
 
 }  // namespace headrace
