@@ -1,4 +1,4 @@
-"""Pictures through the loader, against Pillow: formats, types, layouts, and what becomes of bad ones."""
+"""Pictures through the loader, against Pillow: formats, types, layouts, and bad ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import io
 import tarfile
 from pathlib import Path
 
+import headrace as hr
 import numpy as np
 import pytest
 from PIL import Image
-
-import headrace as hr
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
