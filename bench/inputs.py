@@ -50,6 +50,10 @@ class Inputs:
         """Arrays of 200 KB: files/, the same in shards/, and all in rows.npy."""
         return self.root / "rows"
 
+    def pictures(self, kind: str) -> Path:
+        """A thousand of the photos as "png" or "webp"."""
+        return self.root / f"photos-{kind}"
+
     def of(self, peer: str, data: str) -> Path:
         return self.root / f"{data}-{peer}"
 
@@ -64,6 +68,8 @@ def prepare(inputs: Inputs) -> None:
     if not (inputs.small / "headrace.json").exists():
         headrace("index", inputs.small)
     once(inputs.rows, write_rows)
+    for kind in ("png", "webp"):
+        once(inputs.pictures(kind), lambda out, kind=kind: write_pictures(inputs.photos, kind, out))
     convert(inputs, "photos", inputs.photo_shards, "jpg")
     convert(inputs, "small", inputs.small, "bin")
 
@@ -104,6 +110,18 @@ def write_rows(out: Path) -> None:
         row[0] = number % 251
         np.save(out / "files" / f"{number:04d}.npy", row)
     headrace("pack", out / "files", "--shuffle", 1, "--shards", 8, "--out", out / "shards")
+
+
+def write_pictures(photos: Path, kind: str, out: Path) -> None:
+    from PIL import Image
+
+    (out / "files").mkdir(parents=True)
+    for path in sorted(photos.rglob("*.jpg"))[::9]:
+        Image.open(path).save(out / "files" / f"{path.stem}.{kind}", quality=80)
+    headrace("pack", out / "files", "--shuffle", 1, "--shards", 4, "--out", out / "shards")
+    for made in list((out / "shards").iterdir()):
+        made.rename(out / made.name)
+    shutil.rmtree(out / "files")
 
 
 Samples = Iterator[tuple[bytes, int]]

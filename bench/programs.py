@@ -1,5 +1,5 @@
 """Where the programs under test are: beside the Python that runs this, or where the environment
-says (HEADRACE_PROGRAM, HEADRACE_IO_LIMIT)."""
+says (HEADRACE_PROGRAM, HEADRACE_IO_LIMIT …)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ROOT = Path(__file__).parent.parent
 HEADRACE = Path(os.environ.get("HEADRACE_PROGRAM", Path(sys.executable).with_name("headrace")))
 
 
-def io_limit() -> Path:
-    """The program of io_limit.cc, built now if it is not there."""
-    if place := os.environ.get("HEADRACE_IO_LIMIT"):
+def program(name: str) -> Path:
+    """The program of bench/NAME.cc, built now if it is not there."""
+    if place := os.environ.get(f"HEADRACE_{name.upper()}"):
         return Path(place)
     build = ROOT / "build" / "release"
     for command in (
         ["cmake", "-DHEADRACE_BENCH=ON", build],
-        ["cmake", "--build", build, "--target", "io_limit"],
+        ["cmake", "--build", build, "--target", name],
     ):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return build / "bench" / "io_limit"
+    return build / "bench" / name

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from function_readers import FUNCTION_READERS
+from image_readers import IMAGE_READERS
 
 BATCH = 256
 BUFFER = 1000  # of WebDataset's shuffle, as in its documentation
@@ -196,20 +197,24 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"payload": [row["payload"] for row in rows], "label": labels}
 
 
-READERS: dict[str, Reader] = FUNCTION_READERS | {
-    reader.__name__: reader
-    for reader in (
-        headrace_batches,
-        headrace_columns,
-        headrace_samples,
-        webdataset_photos,
-        webdataset_photos_shuffled,
-        webdataset_photos_workers,
-        webdataset_columns,
-        webdataset_columns_shuffled,
-        webdataset_samples,
-        tarfile_samples,
-        mosaicml,
-        grain,
-    )
-}
+READERS: dict[str, Reader] = (
+    FUNCTION_READERS
+    | IMAGE_READERS
+    | {
+        reader.__name__: reader
+        for reader in (
+            headrace_batches,
+            headrace_columns,
+            headrace_samples,
+            webdataset_photos,
+            webdataset_photos_shuffled,
+            webdataset_photos_workers,
+            webdataset_columns,
+            webdataset_columns_shuffled,
+            webdataset_samples,
+            tarfile_samples,
+            mosaicml,
+            grain,
+        )
+    }
+)

@@ -2,9 +2,9 @@
 """Measures Headrace beside the limits of this machine and beside its peers, all in turn.
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
-Jobs: photos small one_by_one functions verify pack start resume loose webdataset (all). Makes its
-inputs the first time. Writes OUT/results.json, where tables of jobs that did not run stay as they
-were; bench/report.py makes docs/benchmarks.md from it.
+Jobs: photos small one_by_one functions verify pack start resume loose webdataset images
+first_images (all). Makes its inputs the first time. Writes OUT/results.json, where tables of jobs
+that did not run stay as they were; bench/report.py makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,25 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from image_jobs import IMAGE_JOBS
 from inputs import Inputs, prepare
-from jobs import JOBS, Bench
-from programs import ROOT, io_limit
+from jobs import JOBS as OTHER_JOBS
+from jobs import Bench
+from programs import ROOT, program
 from tables import as_text
 
-PEERS = ("webdataset", "mosaicml-streaming", "grain", "array-record", "torch", "numpy")
+JOBS = OTHER_JOBS | IMAGE_JOBS
+PEERS = (
+    "webdataset",
+    "mosaicml-streaming",
+    "grain",
+    "array-record",
+    "torch",
+    "torchvision",
+    "numpy",
+    "pillow",
+    "mlx-data",
+)
 
 
 def main() -> None:
@@ -41,7 +54,9 @@ def main() -> None:
 
     inputs = Inputs(arguments.out)
     prepare(inputs)
-    bench = Bench(inputs, io_limit(), arguments.rounds, arguments.seconds, arguments.threads)
+    bench = Bench(
+        inputs, program("io_limit"), arguments.rounds, arguments.seconds, arguments.threads
+    )
     results = {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
