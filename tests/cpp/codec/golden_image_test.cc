@@ -176,7 +176,7 @@ TEST(GoldenImages, DecodeToThePixelsThatPillowGivesOrAreRefused) {
 TEST(GoldenImages, CutAtAnyByteAreAnErrorOrTheWholePicture) {
   for (const char* name :
        {"jpeg/size_7x5_2x2.jpg", "jpeg/restart_progressive.jpg", "png/gray_2_interlaced_trns.png",
-        "webp/size_5x7.webp", "gif/two_colours.gif", "bmp/rle8.bmp", "pnm/p3.ppm"}) {
+        "webp/size_5x7.webp", "gif/two_colours.gif", "bmp/rle8.bmp", "pnm/p5.pgm"}) {
     SCOPED_TRACE(name);
     const std::string file = read_file(golden_folder() + "/" + name);
     const auto decoder = decoder_of(stored(Channels::rgb));
