@@ -11,6 +11,7 @@ after the same samples.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import warnings
@@ -144,3 +145,27 @@ def test_a_pipeline_gives_what_the_real_one_gives(seed, shards, monkeypatch):
     for epoch, (their, my) in enumerate(zip(theirs, mine, strict=True)):
         found = difference(plan, epoch, their, my)
         assert found is None, f"epoch {epoch}: {found}\n{plan}"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(PIPELINES // 32))
+def test_a_pipeline_gives_the_same_in_two_workers(seed, shards, monkeypatch):
+    """DataLoader takes from its workers in turn, so the order is fixed here too."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: NOT TESTED")
+    plan = Draw(seed, shards).plan()
+    for name in ("RANK", "WORLD_SIZE", "WORKER", "NUM_WORKERS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def in_workers(library: Any) -> Outcome:
+        random.seed(11)
+        torch.manual_seed(11)  # the workers' randomness
+        pipeline = plan.build(library)
+        loader = torch.utils.data.DataLoader(pipeline, batch_size=None, num_workers=2)
+        outcome = run_epoch(loader)
+        gc.collect()  # or the next workers inherit what is left of this iteration
+        return outcome
+
+    if run(plan, real)[0].error is not None:
+        pytest.skip("torch waits ten seconds for the workers after an error")
+    found = difference(plan, 0, in_workers(real), in_workers(ours))
+    assert found is None, f"{found}\n{plan}"
