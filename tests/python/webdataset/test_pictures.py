@@ -47,11 +47,9 @@ def assert_same(theirs, mine, what):
     if isinstance(theirs, type):
         assert mine is theirs, what
     elif hasattr(theirs, "tobytes") and not isinstance(theirs, np.ndarray):
-        assert (mine.mode, mine.size, mine.tobytes()) == (
-            theirs.mode,
-            theirs.size,
-            theirs.tobytes(),
-        ), what
+        for name in ("mode", "size", "info", "readonly"):
+            assert getattr(mine, name) == getattr(theirs, name), (what, name)
+        assert mine.tobytes() == theirs.tobytes() and mine.getexif() == theirs.getexif(), what
     else:
         assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, what
         assert np.array_equal(np.asarray(mine), np.asarray(theirs)), what
@@ -67,6 +65,16 @@ def test_every_picture_comes_out_as_in_the_real_one(spec):
         if path.name in MINDED_BY_PILLOW or is_large(path):
             continue
         assert_same(outcome(theirs, path), outcome(mine, path), (spec, path.name))
+
+
+def test_a_handler_gives_the_same_kind_each_time(tmp_path):
+    file = io.BytesIO()
+    Image.new("RGB", (9, 5), (200, 10, 30)).save(file, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0")
+    handler = ours.imagehandler("pil")
+    for _ in range(2):
+        picture = handler(".jpg", file.getvalue())
+        picture.putpixel((0, 0), (1, 2, 3))
+        assert picture.getpixel((0, 0)) == (1, 2, 3) and "exif" in picture.info
 
 
 def test_plain_pictures_are_decoded_without_pillow(monkeypatch):
