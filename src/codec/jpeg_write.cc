@@ -25,7 +25,7 @@ struct Transcoder {
   std::jmp_buf leave{};
   char words[JMSG_LENGTH_MAX] = "";
   bool in_scans = false;
-  unsigned char* bytes = nullptr;  ///< of the finished file, by malloc
+  unsigned char* bytes = nullptr;  ///< of the finished file, by libjpeg's malloc
   unsigned long size = 0;
 
   Transcoder();
@@ -34,7 +34,7 @@ struct Transcoder {
   ~Transcoder() {
     jpeg_destroy_compress(&out);
     jpeg_destroy_decompress(&in);
-    std::free(bytes);  // NOLINT(cppcoreguidelines-owning-memory): libjpeg's malloc
+    std::free(bytes);  // NOLINT(cppcoreguidelines-owning-memory,cppcoreguidelines-no-malloc)
   }
   Error error() const { return picture_error("JPEG", words); }
 };
