@@ -16,6 +16,8 @@ def number(value: float) -> str:
 
 def ratio(row: dict[str, Any]) -> str:
     """We are so many times as fast."""
+    if row["times_faster"] is None:  # rows that are parts, not rivals
+        return ""
     return "1" if row["kind"] == "ours" else f"{row['times_faster']:.2f}"
 
 
