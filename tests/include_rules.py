@@ -36,6 +36,7 @@ OWNERS = {
     "selection": "dataset",
     "batch": "engine",
     "loader": "engine",
+    "mix_rows": "engine",
     "audit": "engine",
 }
 FACES = ("cli", "python/src")

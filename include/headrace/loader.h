@@ -13,12 +13,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "headrace/batch.h"
 #include "headrace/dataset.h"
 #include "headrace/field.h"
+#include "headrace/mix_rows.h"
 #include "headrace/order.h"
 #include "headrace/result.h"
 
@@ -50,6 +52,7 @@ struct LoaderOptions {
   uint32_t worker = 0;
   uint32_t workers = 1;
 
+  std::optional<MixRows> mix;                 ///< mixup and cutmix
   std::vector<FieldSpec> fields;              ///< empty: every field of the data set as bytes
   unsigned threads = 0;                       ///< that decode and copy; 0: processors, at most 16
   uint64_t memory_bytes = uint64_t{1} << 30;  ///< for batches in flight
@@ -95,6 +98,12 @@ class Loader {
   std::string tail_sentence() const;
   /// What the order costs on this world: lanes, window, extra reads; lines of text.
   std::string explain() const;
+
+  /// What was drawn for the row at a position of an epoch, as JSON: for each column of pictures its
+  /// operations, for mixed rows the share and the partner's position.
+  Result<std::string> explain(uint64_t epoch, uint64_t position) const;
+  /// That row once more, as a batch of one row; not mixed with others. Needs no running epoch.
+  Result<std::shared_ptr<const Batch>> row_at(uint64_t epoch, uint64_t position) const;
 
   /// The next batch, or nullptr at the end of the epoch (the following call starts the next one).
   /// An error is final for this epoch. Blocks; `stop` or `interrupted` (asked now and then) end it.

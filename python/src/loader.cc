@@ -48,6 +48,11 @@ class PyLoader {
     return nb::cast(PyBatch{std::move(value), sets_});
   }
 
+  nb::object row_at(uint64_t epoch, uint64_t position) {
+    auto row = with([=](const Loader& loader) { return loader.row_at(epoch, position); });
+    return nb::cast(PyBatch{unwrap(std::move(row)), sets_});
+  }
+
   /// Runs `f(loader)` in the consumer's turn.
   template <typename F>
   auto with(F f) {
@@ -108,6 +113,15 @@ LoaderOptions loader_options(const nb::list& sets, const nb::dict& options) {
   for (const auto& [name, recipe] : get<nb::dict>(options, "fields")) {
     out.fields.push_back(field_spec(nb::cast<std::string>(name), nb::cast<nb::dict>(recipe)));
   }
+  if (!options["mix"].is_none()) {
+    const auto mix = get<nb::dict>(options, "mix");
+    out.mix = MixRows{.image = get<std::string>(mix, "image"),
+                      .label = get<std::string>(mix, "label"),
+                      .classes = get<int64_t>(mix, "classes"),
+                      .mixup_alpha = get<double>(mix, "mixup"),
+                      .cutmix_alpha = get<double>(mix, "cutmix"),
+                      .probability = get<double>(mix, "p")};
+  }
   out.threads = get<unsigned>(options, "threads");
   out.memory_bytes = get<uint64_t>(options, "memory_bytes");
   out.prefetch = get<unsigned>(options, "prefetch");
@@ -155,6 +169,12 @@ void bind_loader(nb::module_& module) {
       .def_prop_ro("steps", [](PyLoader& self) { return self.loader().steps(); })
       .def("tail_sentence", [](PyLoader& self) { return self.loader().tail_sentence(); })
       .def("explain", [](PyLoader& self) { return self.loader().explain(); })
+      .def("explain_row",
+           [](PyLoader& self, uint64_t epoch, uint64_t position) {
+             return unwrap(
+                 self.with([=](const Loader& loader) { return loader.explain(epoch, position); }));
+           })
+      .def("row_at", &PyLoader::row_at)
       .def("agreement", [](PyLoader& self) { return self.loader().agreement(); })
       .def("next", &PyLoader::next)
       .def(

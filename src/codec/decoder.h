@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headrace/bytes.h"
@@ -82,6 +83,10 @@ class Decoder {
   /// row's bytes are undefined. Precondition: row_shape().kind is not kDynamic.
   virtual Status decode_into(ByteView encoded, const RowKey& key, MutableBytes row,
                              Scratch& scratch) const = 0;
+
+  /// What was drawn for the row that was decoded last with `scratch`, as a JSON array of one object
+  /// an operation; empty if this kind of row has no operations.
+  virtual std::string explain(const RowKey&, Scratch&) const { return {}; }
 
   /// The same for every kind of row, with the row in the scratch memory.
   virtual Result<DynamicRow> decode_dynamic(ByteView encoded, const RowKey& key,

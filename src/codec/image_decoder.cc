@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/try.h"
@@ -96,6 +97,12 @@ class ImageDecoder final : public Decoder {
     return true;
   }
 
+  std::string explain(const RowKey& key, Scratch& scratch) const override {
+    auto log = nlohmann::ordered_json::array();
+    static_cast<void>(plan_geometry(spec_.ops, scratch.buffers().picture, key, &log));
+    return log.dump();
+  }
+
  private:
   /// All but the last pass.
   struct Prepared {
@@ -119,6 +126,7 @@ class ImageDecoder final : public Decoder {
     HR_CHECK(check_pixels({header.height, header.width}));
     const int orientation = spec_.upright ? header.orientation : 1;
     const Size upright = upright_size({header.height, header.width}, orientation);
+    buffers.picture = upright;
     HR_TRY(Geometry geometry, plan_geometry(spec_.ops, upright, key));
 
     const Need need = needed(geometry, upright, header.largest_shrink);

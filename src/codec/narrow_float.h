@@ -28,4 +28,16 @@ inline uint16_t to_bf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+inline float from_f16(uint16_t bits) {
+  const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
+  const uint32_t size = bits & 0x7FFFu;
+  if (size >= 0x7C00)  // infinite or not a number
+    return std::bit_cast<float>(sign | 0x7F800000 | (size & 0x3FF) << 13);
+  // The exponent is 112 less; the product is exact, also for the smallest numbers.
+  return std::bit_cast<float>(sign |
+                              std::bit_cast<uint32_t>(std::bit_cast<float>(size << 13) * 0x1p112f));
+}
+
 }  // namespace headrace

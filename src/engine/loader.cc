@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "engine/one_row.h"
 #include "engine/run.h"
 #include "engine/setup.h"
 #include "engine/stats.h"
@@ -91,15 +92,15 @@ class StepPlanner {
     const uint64_t t = first_ + i * options_.workers;
     const Step step = plan_.steps().step(t);
     planned_.clear();
-    plan_.rows(t, rank_rows(step.rows, options_.rank, options_.world), planned_);
+    const RowRange range = rank_rows(step.rows, options_.rank, options_.world);
+    plan_.rows(t, range, planned_);
     HR_CHECK(lengths_.status());
-    StepRows out{.step = t, .total = step.rows, .rows = {}};
+    StepRows out{.step = t,
+                 .total = step.rows,
+                 .place = {.first_row = range.begin, .first_position = step.first_position},
+                 .rows = {}};
     out.rows.reserve(planned_.size());
-    for (const Row& row : planned_)
-      out.rows.push_back({.set = row.set,
-                          .id = {schedule_.data_shard(row.set, row.shard), row.sample},
-                          .position = row.position,
-                          .padded = row.padded});
+    for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
     return out;
   }
 
@@ -129,6 +130,7 @@ class Loader::Impl {
   Status start_run();
   void end_run();
   Result<std::shared_ptr<const Batch>> deliver(RunBatch made);
+  Result<OneRow> make_row(uint64_t epoch, uint64_t position) const;
   void go_to(RunState where);
   Status load(const std::string& json, uint64_t total);
 
@@ -170,6 +172,7 @@ Status Loader::Impl::start_run() {
                                                      .epoch = begin.epoch,
                                                      .offset = offset}));
   }
+  HR_TRY(auto mixer, make_mixer(setup, begin.options.order, *steps));
   auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o);
   run = std::make_unique<Run>(RunOptions{.seed = begin.options.order.seed,
                                          .epoch = begin.epoch,
@@ -179,7 +182,8 @@ Status Loader::Impl::start_run() {
                                          .depth = o.prefetch,
                                          .memory_bytes = o.memory_bytes,
                                          .on_error = o.on_error,
-                                         .digests = !o.audit_folder.empty()},
+                                         .digests = !o.audit_folder.empty(),
+                                         .mixer = std::move(mixer)},
                               o.sets, setup.columns, setup.fields, pool, timers);
   return {};
 }
@@ -211,6 +215,19 @@ Result<std::shared_ptr<const Batch>> Loader::Impl::deliver(RunBatch made) {
     return error;
   }
   return std::shared_ptr<const Batch>(std::move(made.batch));
+}
+
+Result<OneRow> Loader::Impl::make_row(uint64_t epoch, uint64_t position) const {
+  const RunState at = epoch == begin.epoch ? begin : begin.at_epoch(epoch);
+  HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, epoch, at.batches));
+  HR_TRY(const auto mixer, make_mixer(setup, begin.options.order, plan.steps()));
+  LengthFinder lengths(*setup.schedule, setup.options);
+  plan.set_lengths([&](std::span<const Row> rows, std::span<uint64_t> found) {
+    lengths.read(rows, found);
+  });
+  auto row = headrace::make_row(setup, plan, mixer ? &*mixer : nullptr, position);
+  HR_CHECK(lengths.status());
+  return row;
 }
 
 void Loader::Impl::go_to(RunState where) {
@@ -263,6 +280,16 @@ std::string Loader::tail_sentence() const {
 }
 
 std::string Loader::explain() const { return headrace::explain(impl_->setup); }
+
+Result<std::string> Loader::explain(uint64_t epoch, uint64_t position) const {
+  HR_TRY(const OneRow row, impl_->make_row(epoch, position));
+  return row.explanation;
+}
+
+Result<std::shared_ptr<const Batch>> Loader::row_at(uint64_t epoch, uint64_t position) const {
+  HR_TRY(const OneRow row, impl_->make_row(epoch, position));
+  return std::shared_ptr<const Batch>(row.batch);
+}
 
 Result<std::shared_ptr<const Batch>> Loader::next(const std::function<bool()>& interrupted) {
   if (impl_->stopped) return Error{.code = Code::kInterrupted, .message = "the loader was stopped"};

@@ -152,6 +152,7 @@ Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKe
   } else {
     status = column.decoder->decode_into(encoded, key, target.bytes, scratch_);
   }
+  if (draws_ != nullptr && status.ok()) draws_->push_back(column.decoder->explain(key, scratch_));
   if (timed_) timers_.decode.add((Timer::Clock::now() - begin) * Timers::kSampling);
   return status;
 }

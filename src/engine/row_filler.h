@@ -58,6 +58,9 @@ class RowFiller {
               std::span<const RowTarget> targets, uint64_t* digest, std::optional<Error>& gray);
 
   /// Around the rows of a chunk: what costs too much once a row.
+  /// From now on, what was drawn for each column (JSON; empty: nothing) goes to `draws`.
+  void record_draws(std::vector<std::string>* draws) { draws_ = draws; }
+
   void begin_chunk();
   void end_chunk();
 
@@ -74,6 +77,7 @@ class RowFiller {
   BlockHints& hints_;
   const bool grays_;
   Scratch scratch_;
+  std::vector<std::string>* draws_ = nullptr;
   std::vector<std::byte> buffer_;
   uint64_t span_begin_ = 0;
   bool has_span_ = false;

@@ -160,7 +160,7 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
     load_views(planned->rows);
     in_flight->ticket =
         std::make_unique<Ticket>(columns_, options_.epoch, planned->step, planned->total,
-                                 std::move(planned->rows), options_.digests);
+                                 std::move(planned->rows), options_.digests, planned->place);
     if (auto status = in_flight->ticket->lay_out(finder_, pool_); !status.ok())
       error = std::move(status).error();
     else if (hints_.begin_ticket())
@@ -245,7 +245,8 @@ void Run::fill_chunk(Chunk chunk, RowFiller& filler) {
 }
 
 void Run::finish(InFlight& ticket) {
-  auto batch = ticket.ticket->finish(sets_, pool_, options_.on_error);
+  auto batch = ticket.ticket->finish(sets_, pool_, options_.on_error,
+                                     options_.mixer ? &*options_.mixer : nullptr);
   if (!batch.ok()) return publish(ticket, std::move(batch).error());
   publish(ticket, RunBatch{std::move(*batch), ticket.ticket->digests()});
 }

@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/row_mixer.h"
 #include "engine/ticket.h"
 #include "engine/timers.h"
 #include "headrace/loader.h"
@@ -36,6 +37,7 @@ namespace headrace {
 struct StepRows {
   uint64_t step = 0;
   uint64_t total = 0;  ///< over all ranks
+  StepPlace place;
   std::vector<RowOrigin> rows;
 };
 
@@ -50,6 +52,7 @@ struct RunOptions {
   uint64_t memory_bytes = 0;
   OnError on_error = OnError::kRaise;
   bool digests = false;
+  std::optional<RowMixer> mixer = {};
 };
 
 /// A finished batch, and the contents' digests if they were asked for.

@@ -122,6 +122,24 @@ FieldSpec length_field(const LoaderOptions& options) {
           .fallback = {}};
 }
 
+Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOptions& order,
+                                           const EpochSteps& steps) {
+  const LoaderOptions& o = setup.options;
+  if (!o.mix) return std::optional<RowMixer>();
+  const std::string world = std::to_string(o.world) + " ranks";
+  if (o.world > 1 && steps.lanes() % o.world != 0)
+    return usage("rows are mixed inside lanes, and " + world + " cut the " +
+                     format_count(steps.lanes()) + " lanes",
+                 "Shuffle, with lanes= a multiple of the number of ranks.");
+  if (o.world > 1 && order.tail == Tail::kShort)
+    return usage("rows are mixed inside lanes, and " + world + " cut those of a short tail",
+                 "Take tail=\"pad\" or \"drop\".");
+  HR_TRY(RowMixer mixer,
+         RowMixer::create(*o.mix, setup.columns, steps.segments().back().total / steps.lanes(),
+                          order.seed, o.world));
+  return std::optional<RowMixer>(std::move(mixer));
+}
+
 Result<Setup> make_setup(LoaderOptions options) {
   HR_CHECK(check(options));
   Setup setup;
@@ -142,6 +160,13 @@ Result<Setup> make_setup(LoaderOptions options) {
   }
   HR_TRY(setup.schedule, make_schedule(options, std::move(order)));
   setup.options = std::move(options);
+  if (setup.options.mix) {
+    const OrderOptions& made = setup.schedule->options().order;
+    HR_TRY(const EpochSteps steps,
+           EpochSteps::create(setup.schedule->epoch_samples(), made.lanes, made.tail,
+                              {{.from = 0, .total = made.global_batch}}));
+    HR_TRY([[maybe_unused]] const auto mixer, make_mixer(setup, made, steps));
+  }
   return setup;
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/row_filler.h"
+#include "engine/row_mixer.h"
 #include "headrace/loader.h"
+#include "plan/epoch_steps.h"
 #include "plan/schedule.h"
 
 namespace headrace {
@@ -24,6 +27,10 @@ Result<Setup> make_setup(LoaderOptions options);
 
 /// The field whose bytes in the index are a sample's length, for buckets.
 FieldSpec length_field(const LoaderOptions& options);
+
+/// What mixes the rows of an epoch's steps; Code::kUsage if a rank would cut a group.
+Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOptions& order,
+                                           const EpochSteps& steps);
 
 /// The same with another order (a restored state's), which was checked already.
 Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,

@@ -46,11 +46,12 @@ uint64_t column_bytes(const Column& column) {
 }  // namespace
 
 Ticket::Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step,
-               uint64_t total, std::vector<RowOrigin> rows, bool digests)
+               uint64_t total, std::vector<RowOrigin> rows, bool digests, StepPlace place)
     : columns_(columns),
       epoch_(epoch),
       step_(step),
       total_(total),
+      place_(place),
       rows_(std::move(rows)),
       places_(rows_.size() * columns.size()),
       views_(rows_.size()),
@@ -144,7 +145,8 @@ void Ticket::list_errors(const std::vector<std::shared_ptr<const Dataset>>& sets
 }
 
 Result<std::shared_ptr<Batch>> Ticket::finish(
-    const std::vector<std::shared_ptr<const Dataset>>& sets, SlotPool& pool, OnError on_error) {
+    const std::vector<std::shared_ptr<const Dataset>>& sets, SlotPool& pool, OnError on_error,
+    const RowMixer* mixer) {
   std::ranges::sort(errors_, {}, &std::pair<uint32_t, Error>::first);
   if (!errors_.empty() && on_error != OnError::kSkip) {
     const RowOrigin& origin = rows_[errors_.front().first];
@@ -152,6 +154,7 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   }
   auto batch = std::make_shared<Batch>();
   list_errors(sets, *batch);
+  const std::vector<uint32_t> original = good_rows();
   if (!errors_.empty()) leave_out_failed_rows();
 
   auto slots = std::make_shared<std::vector<std::shared_ptr<const Slot>>>();
@@ -164,11 +167,23 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   batch->total = total_;
   batch->columns = std::move(out_);
   batch->rows = std::move(rows_);
+  if (mixer != nullptr) HR_CHECK(mixer->mix(*batch, place_, original, pool, *slots));
   for (const auto& slot : *slots)
     if (slot->descriptor >= 0)
       batch->shared.push_back({slot->id, slot->descriptor, ByteView(slot->memory)});
   batch->slot = std::move(slots);
   return batch;
+}
+
+/// The numbers of the rows that did not fail.
+std::vector<uint32_t> Ticket::good_rows() const {
+  std::vector<uint32_t> good;
+  auto failed = errors_.begin();
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    while (failed != errors_.end() && failed->first < i) ++failed;
+    if (failed == errors_.end() || failed->first != i) good.push_back(i);
+  }
+  return good;
 }
 
 /// Moves the rows behind a failed one up, in every column.

@@ -17,6 +17,7 @@
 
 #include "engine/block_hints.h"
 #include "engine/row_filler.h"
+#include "engine/row_mixer.h"
 #include "engine/row_places.h"
 #include "engine/slot_pool.h"
 #include "headrace/batch.h"
@@ -28,7 +29,7 @@ class Ticket {
  public:
   /// `total`: rows of the step over all ranks. `digests`: also hash what the rows are made from.
   Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step, uint64_t total,
-         std::vector<RowOrigin> rows, bool digests);
+         std::vector<RowOrigin> rows, bool digests, StepPlace place = {});
 
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
   uint64_t step() const { return step_; }
@@ -47,9 +48,9 @@ class Ticket {
   bool count_down(uint32_t rows) { return rows_left_.fetch_sub(rows) == rows; }
 
   /// After the last row: assembles columns of unknown size, leaves out failed rows.
-  /// Unless OnError::kSkip, the error of the first failed row is the result.
+  /// Unless OnError::kSkip, the error of the first failed row is the result. Mixes rows if asked to.
   Result<std::shared_ptr<Batch>> finish(const std::vector<std::shared_ptr<const Dataset>>& sets,
-                                        SlotPool& pool, OnError on_error);
+                                        SlotPool& pool, OnError on_error, const RowMixer* mixer);
 
   /// XXH3 of each delivered row's encoded fields, in the batch's order; empty without digests.
   const std::vector<uint64_t>& digests() const { return digests_; }
@@ -60,12 +61,14 @@ class Ticket {
   void note(std::vector<std::pair<uint32_t, Error>>& list, uint32_t row, Error error);
   void list_errors(const std::vector<std::shared_ptr<const Dataset>>& sets, Batch& batch);
   Status assemble(size_t column, SlotPool& pool, std::vector<std::shared_ptr<const Slot>>& slots);
+  std::vector<uint32_t> good_rows() const;
   void leave_out_failed_rows();
 
   const std::vector<ColumnPlan>& columns_;
   const uint64_t epoch_;
   const uint64_t step_;
   const uint64_t total_;
+  const StepPlace place_;
   std::vector<RowOrigin> rows_;
 
   std::vector<FieldPlace> places_;                       // rows x columns
