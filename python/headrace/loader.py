@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from .batch import CHANNELS_LAST, Batch
@@ -28,6 +28,7 @@ _DEFAULTS: dict[str, Any] = {
     "bucket_steps": 0,
     "bucket_by": "",
     "functions": (),
+    "mix": None,
 }
 
 _live: weakref.WeakSet[Loader] = weakref.WeakSet()
@@ -241,9 +242,39 @@ class Loader:
         functions = {} if self._stream is None else self._stream.stats()
         return Stats({**self._native.stats(), **functions})
 
-    def explain(self) -> str:
-        """Lines of text: lanes, window, extra reads, and what becomes of the tail."""
-        return f"{self._native.explain().rstrip()}\n{self._native.tail_sentence()}"
+    @overload
+    def explain(self) -> str: ...
+    @overload
+    def explain(self, position: int, *, epoch: int | None = None) -> dict[str, Any]: ...
+    def explain(self, position: int | None = None, *, epoch: int | None = None) -> Any:
+        """What the order costs, or what was drawn for one row.
+
+        Args:
+            position: of a row in the epoch (`batch.positions`). None: lines of text about lanes,
+                window, extra reads and the tail.
+            epoch: the current one if not given.
+
+        Returns:
+            Without a position a str. Else plain data: "epoch", "position", "key"; "columns": for
+            each column of pictures a list with a dict for each operation that was run, its name and
+            what was drawn (boxes are top, left, height, width, in pixels of the picture before the
+            operation); and "mixed", with `mix_rows`: the operation, the partner's position and the
+            share "lam" that was drawn, or None.
+        """
+        if position is None:
+            return f"{self._native.explain().rstrip()}\n{self._native.tail_sentence()}"
+        return _parsed(self._native.explain_row(self._epoch_or(epoch), position))
+
+    def row_at(self, position: int, *, epoch: int | None = None) -> Batch:
+        """The row at a position of an epoch once more, as a batch of one row.
+
+        It is read, decoded and drawn for as it was then, on any rank; user functions and
+        `mix_rows` are left out.
+        """
+        return self._batch(self._native.row_at(self._epoch_or(epoch), position))
+
+    def _epoch_or(self, epoch: int | None) -> int:
+        return self.epoch if epoch is None else epoch
 
     def close(self) -> None:
         """Ends the threads. Batches that were handed out stay valid. May be called twice."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .dataset import Mix
     from .loader import Loader
 
-_ORDER = ("shuffle", "decode", "map", "batch", "map_batches")
+_ORDER = ("shuffle", "decode", "map", "batch", "mix_rows", "map_batches")
 _PLACES = {"filter": "map", "bucket": "map"}  # steps that share a place
 _REPEATED = ("map", "filter", "map_batches")
 
@@ -173,6 +173,50 @@ class Steps:
             "tail": tail,
         }
         return self._pipeline()._with("batch", options)
+
+    def mix_rows(
+        self,
+        image: str,
+        label: str,
+        *,
+        classes: int,
+        mixup: float = 0.0,
+        cutmix: float = 0.0,
+        p: float = 1.0,
+    ) -> Pipeline:
+        """Mixup and cutmix: rows are mixed with their neighbours, and their labels with them.
+
+        As torchvision's MixUp and CutMix do with a batch, each with the row before it, but inside
+        groups of rows of one lane, so that the batches do not depend on the number of ranks; each
+        group draws its own share. The column `label` becomes float32 of shape (rows, classes), and
+        a column "lam" holds the share of each row's own label.
+
+        Args:
+            image: the column of pictures, of one size; of floats for mixup.
+            label: the column of classes, made by `hr.integer`.
+            classes: how many there are.
+            mixup, cutmix: the alpha of each one's Beta distribution; 0 leaves it out. With both,
+                each group draws which.
+            p: the probability that a group is mixed.
+
+        Example:
+            >>> ds.shuffle(7).decode(x=..., y=hr.integer()).batch(256).mix_rows(
+            ...     "x", "y", classes=1000, mixup=0.2, cutmix=1.0)
+        """
+        mix = {
+            "image": image,
+            "label": label,
+            "classes": int(classes),
+            "mixup": float(mixup),
+            "cutmix": float(cutmix),
+            "p": float(p),
+        }
+        if {"map", "filter"} & set(self._pipeline()._done):
+            raise UsageError(
+                "rows are mixed before your functions see samples",
+                hint="Give the function to map_batches(), which comes after mix_rows().",
+            )
+        return self._pipeline()._with("mix_rows", {"mix": mix})
 
     def loader(
         self,

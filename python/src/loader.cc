@@ -48,17 +48,17 @@ class PyLoader {
     return nb::cast(PyBatch{std::move(value), sets_});
   }
 
-  nb::object row_at(uint64_t epoch, uint64_t position) {
-    auto row = with([=](const Loader& loader) { return loader.row_at(epoch, position); });
-    return nb::cast(PyBatch{unwrap(std::move(row)), sets_});
-  }
-
   /// Runs `f(loader)` in the consumer's turn.
   template <typename F>
   auto with(F f) {
     nb::gil_scoped_release unlocked;
     const std::lock_guard turn(consumer_);
     return f(*loader_);
+  }
+
+  nb::object row_at(uint64_t epoch, uint64_t position) {
+    auto row = with([=](const Loader& loader) { return loader.row_at(epoch, position); });
+    return nb::cast(PyBatch{unwrap(std::move(row)), sets_});
   }
 
   bool started() const { return started_in_ != 0; }

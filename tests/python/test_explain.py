@@ -1,4 +1,4 @@
-"""What was drawn for a row can be told, and the row made again; rows mixed do not depend on ranks."""
+"""What was drawn for a row can be told, and the row made again; mixing is the same on all ranks."""
 
 import json
 
