@@ -48,7 +48,8 @@ class Ticket {
   bool count_down(uint32_t rows) { return rows_left_.fetch_sub(rows) == rows; }
 
   /// After the last row: assembles columns of unknown size, leaves out failed rows.
-  /// Unless OnError::kSkip, the error of the first failed row is the result. Mixes rows if asked to.
+  /// Unless OnError::kSkip, the error of the first failed row is the result. Mixes rows if asked
+  /// to.
   Result<std::shared_ptr<Batch>> finish(const std::vector<std::shared_ptr<const Dataset>>& sets,
                                         SlotPool& pool, OnError on_error, const RowMixer* mixer);
 
