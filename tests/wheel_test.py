@@ -25,7 +25,7 @@ PROMISED = re.compile(
 )
 # AVX registers; functions that are only reached after asking the processor say so in their name.
 WIDE_REGISTER = re.compile(r"%[yz]mm\d")
-CHOSEN_AT_RUN_TIME = re.compile(r"avx2|avx512|_v3|_v4", re.IGNORECASE)
+CHOSEN_AT_RUN_TIME = re.compile(r"avx2|avx3|avx512|avx10|_v3|_v4", re.IGNORECASE)
 
 SCRIPT = """
 import headrace as hr

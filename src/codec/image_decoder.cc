@@ -172,7 +172,7 @@ class ImageDecoder final : public Decoder {
                            static_cast<size_t>(prepared.views[0].height) *
                            static_cast<size_t>(prepared.views[0].width) * dtype_size(dtype);
       for (size_t i = 0; i < prepared.view_count; ++i)
-        write_row(cut_out(prepared.picture, prepared.views[i]), format, scale_, row + i * bytes);
+        write_row(cut(prepared.picture, prepared.views[i]), format, scale_, row + i * bytes);
     }
     if (prepared.erased.height > 0)
       erase_box(row, dtype, spec_.layout, prepared.row_size(), prepared.picture.channels,

@@ -101,15 +101,6 @@ Error picture_too_large(uint64_t height, uint64_t width, uint64_t limit) {
           "raise pixel_limit if such pictures are meant to be there"};
 }
 
-Picture cut_out(const Picture& from, const Box& box) {
-  Picture picture = from;
-  picture.pixels =
-      from.line(box.top) + static_cast<size_t>(box.left) * static_cast<size_t>(from.channels);
-  picture.width = box.width;
-  picture.height = box.height;
-  return picture;
-}
-
 Box step_source(const PictureStep& step) {
   return moved(resize_source(scaling_of(step)), step.box.top, step.box.left);
 }
@@ -133,7 +124,7 @@ Result<Picture> run_step(const PictureStep& step, size_t number, uint64_t limit,
   const Box source = step_source(step);
   if (source.inside_of(held)) {
     const Box there = moved(source, -held.top, -held.left);
-    return resize(cut_out(picture, there), {source.top - step.box.top, source.left - step.box.left},
+    return resize(cut(picture, there), {source.top - step.box.top, source.left - step.box.left},
                   scaling, into, buffers);
   }
   const Box box = moved(step.box, -held.top, -held.left);

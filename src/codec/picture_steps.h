@@ -19,7 +19,4 @@ Result<Picture> run_step(const PictureStep& step, size_t number, uint64_t limit,
 /// The part of the picture that a scale step reads. Precondition: its box is inside.
 Box step_source(const PictureStep& step);
 
-/// The part of a picture inside of a box. Precondition: the box is inside.
-Picture cut_out(const Picture& from, const Box& box);
-
 }  // namespace headrace

@@ -50,7 +50,7 @@ Picture resize(const Picture& picture, Corner corner, const Scaling& scaling, Re
   const Box& part = scaling.part;
   const Box source = resize_source(scaling);
   const Box there{source.top - corner.top, source.left - corner.left, source.height, source.width};
-  if (from == to) return cut_out(picture, there);
+  if (from == to) return cut(picture, there);
   if (scaling.filter == Interpolation::nearest)
     return nearest(picture, corner, scaling, into, scratch.filter_x.bounds,
                    scratch.filter_y.bounds);
@@ -58,7 +58,7 @@ Picture resize(const Picture& picture, Corner corner, const Scaling& scaling, Re
   const size_t stride = static_cast<size_t>(part.width) * static_cast<size_t>(picture.channels);
   const bool down = to.height != from.height;
   // The lines that the second pass reads.
-  Picture between = cut_out(picture, there);
+  Picture between = cut(picture, there);
   if (to.width != from.width) {
     const Filter across = make_filter(scaling.filter, {from.width, to.width}, part.left, part.width,
                                       source.left, scratch.filter_x);

@@ -1,5 +1,7 @@
 #include "codec/tiff.h"
 
+#ifdef HEADRACE_TIFF
+
 #include <tiffio.h>
 
 #include <algorithm>
@@ -169,3 +171,25 @@ Result<Picture> TiffReader::read(const Box& box, int, ReusedBuffer& into) {
 }
 
 }  // namespace headrace
+
+#else  // built without libtiff
+
+namespace headrace {
+
+struct TiffState {};
+
+TiffReader::TiffReader() = default;
+TiffReader::~TiffReader() = default;
+
+Result<PictureHeader> TiffReader::open(ByteView, const PictureWish&) {
+  header_ = {};
+  return Error{.code = Code::kCorrupt,
+               .message = "this build of Headrace reads no TIFF",
+               .hint = "Build it from its source, with libtiff, or convert the pictures."};
+}
+
+Result<Picture> TiffReader::read(const Box&, int, ReusedBuffer&) { return Picture{}; }
+
+}  // namespace headrace
+
+#endif

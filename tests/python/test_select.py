@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 import headrace as hr
+import pytest
 
 
 @pytest.fixture
