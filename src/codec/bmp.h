@@ -20,7 +20,7 @@ class BmpReader final : public PictureReader {
     int shift = 0;
     uint32_t most = 0;  ///< the largest value; 0: no such channel
     uint8_t of(uint32_t pixel) const {
-      return most == 0 ? 0 : static_cast<uint8_t>((pixel >> shift & most) * 255ull / most);
+      return static_cast<uint8_t>(most == 0 ? 0 : (pixel >> shift & most) * 255ull / most);
     }
   };
 
