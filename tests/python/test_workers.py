@@ -27,12 +27,22 @@ def pipeline(shards):
     return hr.open(shards(200, 3)).decode(n=hr.integer("cls"))
 
 
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def others():
+    """Other tests leave processes behind, as multiprocessing's fork server: they do not count."""
+    _others.clear()
+    _others.update(children())
+
+
 def children() -> list[int]:
-    """Processes of this one that have not ended."""
+    """Processes that this test has started and that have not ended."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         found += (task / "children").read_text().split()
-    return [int(pid) for pid in found if not _ended(int(pid))]
+    return [pid for pid in map(int, found) if pid not in _others and not _ended(pid)]
 
 
 def _ended(pid: int) -> bool:
