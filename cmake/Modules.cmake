@@ -14,7 +14,7 @@ endif()
 
 function(headrace_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
   list(TRANSFORM ARG_DEPENDS PREPEND headrace_ OUTPUT_VARIABLE modules)
   if(sources)
     add_library(headrace_${name} STATIC ${sources})

@@ -1,5 +1,5 @@
-// A Store is where objects live: a folder tree, later a bucket or a server. Objects are named by
-// paths with '/' relative to the store's root, are read by ranges, and appear whole or not at all.
+// A Store is where objects live: a folder tree, a bucket, a server. Objects are named by paths with
+// '/' relative to the store's root, are read by ranges, and appear whole or not at all.
 //
 // One small interface for every kind of storage, so that a new store is one file, and the seam
 // where tests inject faults. Errors carry the object's full name; a missing object is
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,9 +18,16 @@
 
 namespace headrace {
 
+/// How soon a read is needed: lower comes first. Readers that wait for their bytes have kNow;
+/// loaders give the number of the batch.
+using Deadline = uint64_t;
+inline constexpr Deadline kNow = 0;
+
 /// An object open for reading. Thread-safe: any number of threads may read at once.
 class ByteSource {
  public:
+  using Done = std::function<void(Status)>;
+
   virtual ~ByteSource() = default;
 
   /// Full path or URL, for messages.
@@ -31,6 +39,17 @@ class ByteSource {
   /// Says that a range will be read soon, so that the storage may fetch it meanwhile. May do
   /// nothing.
   virtual void will_need(uint64_t offset, uint64_t size) const = 0;
+
+  /// Whether a read takes so long (a request over a network) that many should be under way at once.
+  virtual bool is_remote() const { return false; }
+  /// Reads as read_at does, without waiting where that is possible: `done` is called once, from any
+  /// thread, maybe before this returns; it must be short. `into` and the source live until then.
+  virtual void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
+                          const Done& done) const;
+  /// Names the very bytes of this object, for caches: two sources with one identity are equal byte
+  /// for byte. Empty: the bytes cannot be told from others (a server without ETag), or a cache
+  /// would not help.
+  virtual std::string identity() const { return ""; }
 };
 
 /// An object being written. Belongs to one thread. Destroyed without commit(): nothing remains.
@@ -59,6 +78,12 @@ class Store {
   /// Path or URL of the root, for messages.
   virtual const std::string& name() const = 0;
   virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) const = 0;
+  /// The same for an object that is known to have `bytes` bytes; another size is Code::kCorrupt.
+  /// Remote stores ask nothing before the first read, whose answer shows the size.
+  virtual Result<std::unique_ptr<ByteSource>> open_known(const std::string& path,
+                                                         uint64_t bytes) const;
+  /// The whole object, in one request where there are requests.
+  virtual Result<std::string> read(const std::string& path) const;
   virtual Result<bool> exists(const std::string& path) const = 0;
   /// Every object under `prefix` (a folder, "" for all), sorted by the bytes of its path.
   virtual Result<std::vector<StoreEntry>> list(const std::string& prefix) const = 0;
@@ -69,8 +94,6 @@ class Store {
   virtual Status sync() = 0;
 };
 
-/// The whole object.
-Result<std::string> read_all(const Store& store, const std::string& path);
 /// Creates or replaces an object.
 Status put(Store& store, const std::string& path, ByteView bytes);
 /// Creates an object; false if there was one, which stays as it is.

@@ -12,18 +12,6 @@
 namespace headrace {
 namespace {
 
-/// Opens a table and checks its size against the root.
-Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const TableFile& file) {
-  HR_TRY(auto source, store.open(file.path));
-  if (source->size() != file.bytes)
-    return Error{.code = Code::kCorrupt,
-                 .message = "the manifest says " + std::to_string(file.bytes) +
-                            " bytes, but there are " + std::to_string(source->size()),
-                 .origin = {.shard = source->name()},
-                 .hint = "Run 'headrace verify' to see what else differs."};
-  return source;
-}
-
 class ManifestCatalog final : public Catalog {
  public:
   ManifestCatalog(std::shared_ptr<Store> store, std::shared_ptr<Store> data, Manifest manifest,
@@ -74,16 +62,7 @@ class ManifestCatalog final : public Catalog {
 
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     HR_TRY(const std::string path, shard_path(shard));
-    HR_TRY(auto source, data_->open(path));
-    if (source->size() != table_.bytes[shard])
-      return Error{.code = Code::kCorrupt,
-                   .message = "the manifest says " + std::to_string(table_.bytes[shard]) +
-                              " bytes, but the shard has " + std::to_string(source->size()),
-                   .origin = {.shard = source->name()},
-                   .hint =
-                       "It was cut or changed after it was indexed. Restore it, or run "
-                       "'headrace index' again."};
-    return source;
+    return data_->open_known(path, table_.bytes[shard]);
   }
 
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
@@ -116,7 +95,8 @@ class ManifestCatalog final : public Catalog {
   Result<const ByteSource*> place_source() const {
     std::scoped_lock lock(mutex_);
     if (!place_source_) {
-      HR_TRY(auto source, open_table(*store_, manifest_.place_table));
+      HR_TRY(auto source,
+             store_->open_known(manifest_.place_table.path, manifest_.place_table.bytes));
       std::array<std::byte, kPlaceHeaderBytes> header{};
       HR_CHECK(source->read_at(0, header));
       HR_CHECK(check_place_header(header, manifest_.shards, source->name()));
@@ -153,7 +133,8 @@ class ManifestCatalog final : public Catalog {
     std::scoped_lock lock(mutex_);
     auto& source = index_sources_[number];
     if (!source) {
-      HR_TRY(source, open_table(*store_, manifest_.index_files[number]));
+      HR_TRY(source, store_->open_known(manifest_.index_files[number].path,
+                                        manifest_.index_files[number].bytes));
     }
     return source.get();
   }
@@ -161,7 +142,7 @@ class ManifestCatalog final : public Catalog {
   Result<const KeyTable*> key_table() const {
     std::scoped_lock lock(mutex_);
     if (!key_table_) {
-      HR_TRY(auto source, open_table(*store_, manifest_.key_table));
+      HR_TRY(auto source, store_->open_known(manifest_.key_table.path, manifest_.key_table.bytes));
       HR_TRY(auto table, KeyTable::open(std::move(source), manifest_.samples));
       key_table_ = std::make_unique<const KeyTable>(std::move(table));
     }
@@ -181,7 +162,7 @@ class ManifestCatalog final : public Catalog {
 };
 
 Result<std::string> read_table(const Store& store, const TableFile& file) {
-  HR_TRY(const auto source, open_table(store, file));
+  HR_TRY(const auto source, store.open_known(file.path, file.bytes));
   std::string bytes(file.bytes, '\0');
   HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
   if (sha256_hex(as_bytes(bytes)) != file.sha256)
@@ -201,7 +182,7 @@ Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
 }
 
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store) {
-  HR_TRY(const std::string root, read_all(*store, kManifestName));
+  HR_TRY(const std::string root, store->read(kManifestName));
   HR_TRY(Manifest manifest, decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
   HR_TRY(const std::string bytes, read_table(*store, manifest.shard_table));
   const std::string table_name = store->name() + "/" + manifest.shard_table.path;

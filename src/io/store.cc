@@ -7,8 +7,24 @@
 
 namespace headrace {
 
-Result<std::string> read_all(const Store& store, const std::string& path) {
-  HR_TRY(const auto source, store.open(path));
+void ByteSource::start_read(uint64_t offset, MutableBytes into, Deadline, const Done& done) const {
+  done(read_at(offset, into));
+}
+
+Result<std::unique_ptr<ByteSource>> Store::open_known(const std::string& path,
+                                                      uint64_t bytes) const {
+  HR_TRY(auto source, open(path));
+  if (source->size() != bytes)
+    return Error{.code = Code::kCorrupt,
+                 .message = "there should be " + std::to_string(bytes) + " bytes, but there are " +
+                            std::to_string(source->size()),
+                 .origin = {.shard = source->name()},
+                 .hint = "Run 'headrace verify' to see what else differs."};
+  return source;
+}
+
+Result<std::string> Store::read(const std::string& path) const {
+  HR_TRY(const auto source, open(path));
   std::string bytes(source->size(), '\0');
   HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
   return bytes;

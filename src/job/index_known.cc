@@ -29,7 +29,7 @@ Result<KnownShards> KnownShards::read(const std::shared_ptr<Store>& store,
   KnownShards known;
   HR_TRY(const bool there, store->exists(kManifestName));
   if (!there) return known;
-  HR_TRY(const std::string text, read_all(*store, kManifestName));
+  HR_TRY(const std::string text, store->read(kManifestName));
   auto manifest = decode_manifest(as_bytes(text), kManifestName);
   if (!manifest.ok()) return known;
   const json recipe = json::parse(manifest->recipe, nullptr, false);
@@ -46,10 +46,10 @@ Result<KnownShards> KnownShards::read(const std::shared_ptr<Store>& store,
 }
 
 Status KnownShards::read_tables() {
-  HR_TRY(const std::string columns, read_all(*store_, manifest_.shard_table.path));
+  HR_TRY(const std::string columns, store_->read(manifest_.shard_table.path));
   HR_TRY(const ShardTable table, decode_shard_table(as_bytes(columns), manifest_.shard_table.path));
   const std::string& path = manifest_.place_table.path;
-  HR_TRY(const std::string places, read_all(*store_, path));
+  HR_TRY(const std::string places, store_->read(path));
   const ByteView bytes = as_bytes(places);
   const Error damaged{.code = Code::kCorrupt, .message = "the place table is damaged"};
   if (sha256_hex(bytes) != manifest_.place_table.sha256 ||

@@ -58,7 +58,7 @@ Result<Publication> Publication::look(Store& store, const PublishOptions& option
 Status Publication::look_at_root() {
   HR_TRY(const bool there, store_->exists(kManifestName));
   if (!there) return {};
-  HR_TRY(const std::string text, read_all(*store_, kManifestName));
+  HR_TRY(const std::string text, store_->read(kManifestName));
   auto root = decode_manifest(as_bytes(text), store_->name() + "/" + kManifestName);
   if (root.ok() && plan_of(*root) == options_.plan) {
     state_ = State::kComplete;
@@ -76,7 +76,7 @@ Status Publication::look_at_marker() {
   HR_TRY(const bool marked, store_->exists(kPendingName));
   std::string plan;
   if (marked) {
-    HR_TRY(const std::string text, read_all(*store_, kPendingName));
+    HR_TRY(const std::string text, store_->read(kPendingName));
     const json marker = json::parse(text, nullptr, false);
     if (marker.is_object() && marker.contains("plan") && marker["plan"].is_string())
       plan = marker["plan"];
@@ -145,7 +145,7 @@ Status Publication::put_record(uint64_t task, const ShardRecord& record) {
 }
 
 Result<ShardRecord> Publication::record(uint64_t task) const {
-  HR_TRY(const std::string bytes, read_all(*store_, record_path(task)));
+  HR_TRY(const std::string bytes, store_->read(record_path(task)));
   return decode_record(as_bytes(bytes), store_->name() + "/" + record_path(task));
 }
 

@@ -55,7 +55,7 @@ Result<Origin> origin_of(const Catalog& catalog, SampleId id) {
 Result<std::unique_ptr<Catalog>> check_tables(const std::shared_ptr<Store>& store,
                                               Findings& findings, const Progress& progress) {
   const std::unique_ptr<Catalog> nothing;
-  HR_TRY(const std::string root, read_all(*store, kManifestName));
+  HR_TRY(const std::string root, store->read(kManifestName));
   const std::string root_name = store->name() + "/" + kManifestName;
   auto manifest = decode_manifest(as_bytes(root), root_name);
   if (!manifest.ok()) {

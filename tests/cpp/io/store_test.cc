@@ -32,17 +32,17 @@ INSTANTIATE_TEST_SUITE_P(Stores, AnyStore, ::testing::Values("local", "memory"))
 
 TEST_P(AnyStore, GivesBackWhatWasPut) {
   ASSERT_TRUE(put(*store_, "a/b.bin", as_bytes("hello")).ok());
-  EXPECT_EQ(*read_all(*store_, "a/b.bin"), "hello");
+  EXPECT_EQ(*store_->read("a/b.bin"), "hello");
   EXPECT_TRUE(*store_->exists("a/b.bin"));
   ASSERT_TRUE(put(*store_, "a/b.bin", as_bytes("bye")).ok());
-  EXPECT_EQ(*read_all(*store_, "a/b.bin"), "bye");
+  EXPECT_EQ(*store_->read("a/b.bin"), "bye");
   EXPECT_TRUE(store_->sync().ok());
 }
 
 TEST_P(AnyStore, PutIfAbsentLeavesWhatIsThere) {
   EXPECT_TRUE(*put_if_absent(*store_, "x", as_bytes("one")));
   EXPECT_FALSE(*put_if_absent(*store_, "x", as_bytes("two")));
-  EXPECT_EQ(*read_all(*store_, "x"), "one");
+  EXPECT_EQ(*store_->read("x"), "one");
 }
 
 TEST_P(AnyStore, ListsByBytesOfThePath) {
@@ -133,10 +133,10 @@ TEST(LocalStore, AFolderGoesWithItsLastObjectAndComesAgain) {
 TEST(OpenStore, UnknownSchemesAreRefusedAndMemoryIsShared) {
   EXPECT_EQ(open_store("s3://bucket/x").error().code, Code::kUsage);
   ASSERT_TRUE(put(**open_store("mem:shared"), "x", as_bytes("1")).ok());
-  EXPECT_EQ(*read_all(**open_store("mem:shared"), "x"), "1");
+  EXPECT_EQ(*(*open_store("mem:shared"))->read("x"), "1");
   TemporaryFolder folder;
   write_file(folder / "a b/x", "2");
-  EXPECT_EQ(*read_all(**open_store("file://" + folder.path() + "/a%20b"), "x"), "2");
+  EXPECT_EQ(*(*open_store("file://" + folder.path() + "/a%20b"))->read("x"), "2");
 }
 
 }  // namespace

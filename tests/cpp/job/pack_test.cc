@@ -75,7 +75,7 @@ class Pack : public ::testing::Test {
       std::string text;
       const auto entries = (*store)->list("");
       for (const StoreEntry& entry : *entries)
-        text += entry.path + " " + sha256_hex(as_bytes(*read_all(**store, entry.path))) + "\n";
+        text += entry.path + " " + sha256_hex(as_bytes(*(*store)->read(entry.path))) + "\n";
       digest = text;
     }
     std::string digest;
@@ -440,7 +440,7 @@ TEST_F(Pack, ASampleThatBreaksWhileItsPiecesAreReadIsLeftOutWhole) {
     ASSERT_EQ(report->skipped.size(), lost) << way;
     EXPECT_EQ(report->skipped[0].key, "c1/large");
     EXPECT_EQ(report->skipped[0].file, large);
-    const std::string shard = *read_all(store, report->shards[0].name);
+    const std::string shard = *store.read(report->shards[0].name);
     EXPECT_EQ(shard.size(), report->shards[0].bytes);
     EXPECT_LT(shard.size(), way == 3 ? 1U << 20 : 9U << 20) << "no part of it is left behind";
   }
@@ -460,7 +460,7 @@ TEST_F(Pack, AFaultAtAnyOperationLeavesOldOrNewAndIsResumed) {
   const auto objects = [](Store& store) {
     std::map<std::string, std::string> all;
     const auto entries = store.list("");
-    for (const StoreEntry& entry : *entries) all[entry.path] = *read_all(store, entry.path);
+    for (const StoreEntry& entry : *entries) all[entry.path] = *store.read(entry.path);
     return all;
   };
   const auto expected = objects(whole);
