@@ -1,0 +1,71 @@
+// Reading an object of a remote store: what is the same for all of them. The store says how one
+// range is asked for (RemoteObject); here the object is pinned, large reads are cut into parts that
+// come in parallel, and answers become bytes or errors.
+//
+// Pinning: the first answer's version and size belong to the object from then on. An answer with
+// others is Code::kChanged, so bytes of two versions never mix.
+// Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "headrace/store.h"
+#include "io/http/fetcher.h"
+
+namespace headrace {
+
+/// How a store reads one object. Thread-safe.
+class RemoteObject {
+ public:
+  virtual ~RemoteObject() = default;
+
+  /// The object's URL as users write it.
+  virtual const std::string& name() const = 0;
+  /// A GET of the whole object, signer and redirects included. The range, the memory, the deadline
+  /// and the check are put on by RemoteSource. `pinned` (a version() of before; may be empty) may
+  /// become an If-Match.
+  virtual HttpCall get(const std::string& pinned) const = 0;
+  /// What tells these bytes from others in an answer, as the ETag does; "" if nothing does.
+  virtual std::string version(const HttpResponse& answer) const { return answer.etag(); }
+  /// Called after each good answer, for stores that remember where an object was found.
+  virtual void found_at(const Url&) const {}
+  /// Called with an answer that is an error. True: the store has changed what get() gives (a
+  /// remembered place, a signed URL, a token), and the read is to be tried once more.
+  virtual bool recover(const HttpResponse&) const { return false; }
+};
+
+class RemoteSource : public ByteSource {
+ public:
+  /// Without `bytes` and `version`, the first answer tells them; size() needs `bytes`.
+  RemoteSource(std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const RemoteObject> object,
+               uint64_t bytes, std::string version = "");
+
+  const std::string& name() const override { return object_->name(); }
+  uint64_t size() const override { return bytes_; }
+  Status read_at(uint64_t offset, MutableBytes into) const override;
+  void will_need(uint64_t, uint64_t) const override {}
+  bool is_remote() const override { return true; }
+  void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
+                  const Done& done) const override;
+  /// Asks for the first byte if no answer has told the version yet.
+  std::string identity() const override;
+
+ private:
+  class Read;
+  struct Pin;
+
+  const std::shared_ptr<Fetcher> fetcher_;
+  const std::shared_ptr<const RemoteObject> object_;
+  const uint64_t bytes_;
+  const std::shared_ptr<Pin> pin_;
+};
+
+/// The whole object in one request, without knowing its size. `version`, if given, becomes the
+/// answer's.
+Result<std::string> read_remote(Fetcher& fetcher, const RemoteObject& object,
+                                std::string* version = nullptr);
+
+}  // namespace headrace
