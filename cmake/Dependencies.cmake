@@ -17,11 +17,11 @@ pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 # What each module links beyond the modules below it.
-set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads)
+set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})
 set(HEADRACE_io_LIBRARIES)
 set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2)
-set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::AVIF
-    PkgConfig::HWY nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)
+set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::HWY
+    nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)
 set(HEADRACE_plan_LIBRARIES nlohmann_json::nlohmann_json)
 set(HEADRACE_dataset_LIBRARIES)
 set(HEADRACE_engine_LIBRARIES nlohmann_json::nlohmann_json)

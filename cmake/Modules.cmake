@@ -28,3 +28,23 @@ function(headrace_module name)
                              ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(headrace_${name} ${scope} ${modules} ${HEADRACE_${name}_LIBRARIES})
 endfunction()
+
+# headrace_lazy_library(NAME MODULE LIBRARIES…): libheadrace_NAME.so of src/MODULE/NAME, which is
+# loaded when it is first needed (src/base/lazy_library.h). What may load it depends on the target
+# lazy_libraries.
+add_custom_target(lazy_libraries)
+function(headrace_lazy_library name module)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${module}/${name}/*.cc)
+  set(library headrace_${name})
+  add_library(${library} MODULE ${sources})
+  set_target_properties(${library} PROPERTIES
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/headrace)
+  # Of the module's own libraries it needs few.
+  target_link_options(${library} PRIVATE $<$<PLATFORM_ID:Linux>:LINKER:--as-needed>)
+  target_link_libraries(${library} PRIVATE headrace_flags headrace_${module} ${ARGN})
+  add_dependencies(lazy_libraries ${library})
+  install(TARGETS ${library} LIBRARY DESTINATION headrace COMPONENT python)
+  if(NOT SKBUILD)
+    install(TARGETS ${library} LIBRARY DESTINATION lib/headrace COMPONENT program)
+  endif()
+endfunction()

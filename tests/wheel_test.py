@@ -4,7 +4,8 @@
 1. installs the wheel into a new virtual environment,
 2. every library that its files load is inside the environment or promised by manylinux,
 3. no instruction beyond x86-64-v2 outside functions chosen at run time,
-4. the program and the package pack a small folder and load it again.
+4. the program and the package pack a small folder and load it again, and both decode AVIF, whose
+   decoder they load when the first file comes.
 usage: wheel_test.py WHEEL BUILT
 BUILT: the wheel as it was before auditwheel. Its binaries are the same, but for section numbers, by
 which the disassembler knows functions.
@@ -30,6 +31,8 @@ PROMISED = re.compile(
 WIDE_REGISTER = re.compile(r"%[yz]mm\d")
 CHOSEN_AT_RUN_TIME = re.compile(r"avx2|avx3|avx512|avx10|_v3|_v4", re.IGNORECASE)
 
+AVIF = Path(__file__).parent / "data" / "codec" / "avif" / "q60.avif"
+
 SCRIPT = """
 import headrace as hr
 keys = set()
@@ -38,6 +41,8 @@ for batch in loader.batch(4, tail="short").loader():
     keys.update(batch.keys)
 assert len(keys) == 10, keys
 print("headrace", hr.__version__, "loaded", len(keys), "samples")
+(batch,) = hr.open("pictures").decode(image=hr.image("avif")).batch(1).loader()
+print("AVIF in a library that is loaded when needed:", batch["image"].shape)
 """
 
 
@@ -123,6 +128,9 @@ def main(wheel: Path, built: Path) -> None:
         run(bin_folder / "headrace", "pack", "files", "--out", "shards",
             "--label-from", "folder", "--samples", "4", cwd=folder)  # fmt: skip
         run(bin_folder / "headrace", "verify", "shards", cwd=folder)
+        run(bin_folder / "headrace", "pack", AVIF, "--out", "pictures", cwd=folder)
+        run(bin_folder / "headrace", "pack", AVIF, "--out", "arrays",
+            "--image", "raw-uint8", "--drop-corrupt", cwd=folder)  # fmt: skip
         print(run(bin_folder / "python", "-c", SCRIPT, cwd=folder).strip())
         print(f"{wheel.name}: {len(ours)} binaries, all self-contained")
 

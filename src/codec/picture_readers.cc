@@ -1,9 +1,9 @@
 #include "codec/picture_readers.h"
 
-#include "codec/avif.h"
 #include "codec/bmp.h"
 #include "codec/gif.h"
 #include "codec/jpeg.h"
+#include "codec/lazy_reader.h"
 #include "codec/png.h"
 #include "codec/pnm.h"
 #include "codec/tiff.h"
@@ -29,7 +29,7 @@ std::unique_ptr<PictureReader> make_reader(PictureKind kind) {
     case PictureKind::pnm:
       return std::make_unique<PnmReader>();
     case PictureKind::avif:
-      return std::make_unique<AvifReader>();
+      return std::make_unique<LazyReader>("avif");
   }
   return nullptr;
 }

@@ -1,19 +1,31 @@
-#include "codec/avif.h"
-
+// AVIF by libavif: the first frame; 8 to 12 bits (more than 8 become 8), alpha, rotation and mirror
+// (as an orientation). A lazy library: libavif brings four codecs of AV1 along, and loading them
+// takes longer than the first batch.
 #include <avif/avif.h>
 
+#include <memory>
 #include <string>
 
-namespace headrace {
+#include "codec/lazy_reader.h"
 
-struct AvifState {
-  avifDecoder* codec = nullptr;
-  ~AvifState() {
-    if (codec != nullptr) avifDecoderDestroy(codec);
-  }
+namespace headrace {
+namespace {
+
+struct Destroy {
+  void operator()(avifDecoder* codec) const { avifDecoderDestroy(codec); }
 };
 
-namespace {
+class AvifReader final : public PictureReader {
+ public:
+  Result<PictureHeader> open(ByteView file, const PictureWish& wish) override;
+  /// Decodes the whole frame.
+  Result<Picture> read(const Box& box, int shrink, ReusedBuffer& into) override;
+
+ private:
+  std::unique_ptr<avifDecoder, Destroy> codec_;
+  PictureHeader header_;
+  bool fast_ = false;
+};
 
 Error error_of(const avifDecoder& codec, avifResult result) {
   std::string words = avifResultToString(result);
@@ -38,16 +50,10 @@ int orientation_of(const avifImage& image) {
   return sideways ? kLeftRight[angle] : kUpDown[angle];
 }
 
-}  // namespace
-
-AvifReader::AvifReader() : state_(std::make_unique<AvifState>()) {}
-AvifReader::~AvifReader() = default;
-
 Result<PictureHeader> AvifReader::open(ByteView file, const PictureWish& wish) {
-  if (state_->codec != nullptr) avifDecoderDestroy(state_->codec);
-  state_->codec = avifDecoderCreate();
-  if (state_->codec == nullptr) return Error{Code::kFailure, "libavif gives no decoder", {}, {}};
-  avifDecoder& codec = *state_->codec;
+  codec_.reset(avifDecoderCreate());
+  if (!codec_) return Error{Code::kFailure, "libavif gives no decoder", {}, {}};
+  avifDecoder& codec = *codec_;
   codec.maxThreads = 1;
   codec.ignoreExif = AVIF_TRUE;
   codec.ignoreXMP = AVIF_TRUE;
@@ -71,7 +77,7 @@ Result<PictureHeader> AvifReader::open(ByteView file, const PictureWish& wish) {
 }
 
 Result<Picture> AvifReader::read(const Box& box, int, ReusedBuffer& into) {
-  avifDecoder& codec = *state_->codec;
+  avifDecoder& codec = *codec_;
   auto result = avifDecoderNextImage(&codec);
   if (result != AVIF_RESULT_OK) return error_of(codec, result);
   const avifImage& image = *codec.image;
@@ -89,6 +95,12 @@ Result<Picture> AvifReader::read(const Box& box, int, ReusedBuffer& into) {
   if (result != AVIF_RESULT_OK) return error_of(codec, result);
   const Picture frame{rgb.pixels, header_.width, header_.height, header_.channels, rgb.rowBytes};
   return cut(frame, box);
+}
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] PictureReader* headrace_make_picture_reader() {
+  return new AvifReader;  // NOLINT(*-owning-memory): through a C function
 }
 
 }  // namespace headrace
