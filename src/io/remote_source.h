@@ -35,6 +35,11 @@ class RemoteObject {
   /// Called with an answer that is an error. True: the store has changed what get() gives (a
   /// remembered place, a signed URL, a token), and the read is to be tried once more.
   virtual bool recover(const HttpResponse&) const { return false; }
+  /// An answer that is an error, as one of ours; services whose error bodies echo what the client
+  /// sent (S3 does, keys and signatures too) choose what of it is shown.
+  virtual Error error(const HttpResponse& answer) const {
+    return http_error("read", name(), answer);
+  }
 };
 
 class RemoteSource : public ByteSource {
