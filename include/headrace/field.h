@@ -108,8 +108,48 @@ struct ImageSpec {
   bool operator==(const ImageSpec&) const = default;
 };
 
-using FieldKind =
-    std::variant<BytesSpec, TextSpec, JsonSpec, IntegerSpec, FloatSpec, NpySpec, ImageSpec>;
+/// Class numbers of the pixels of a picture in another column: a gray PNG of up to 16 bits (the
+/// numbers as they are), one with a palette (its indices) or RGB (R + 256 G + 65536 B), as large as
+/// the picture is when it is upright. A row is (height, width).
+///
+/// What moves the picture's pixels moves these too, by the same draws, taking the nearest number.
+struct MaskSpec {
+  std::string like;          ///< the column of the picture
+  std::vector<ImageOp> ops;  ///< those of the picture
+  DType dtype = DType::u8;   ///< u8, u16, i32 or i64
+  uint32_t fill = 0;         ///< where there is no picture
+  uint64_t pixel_limit = ImageSpec::kDefaultPixelLimit;
+  bool operator==(const MaskSpec&) const = default;
+};
+
+/// What the first four numbers of a box are, in pixels from the upright picture's upper left
+/// corner.
+enum class BoxFormat : uint8_t { xyxy, xywh, cxcywh };
+
+/// Boxes in a picture in another column, from JSON or a numpy array of (boxes, numbers). A row is
+/// f32 of (boxes left, 4 + extra), in the format it came in. Boxes go with the picture's pixels and
+/// are clipped to what is left of it.
+struct BoxesSpec {
+  std::string like;          ///< the column of the picture
+  std::vector<ImageOp> ops;  ///< those of the picture
+  BoxFormat format = BoxFormat::xyxy;
+  /// JSON: names on the way to the boxes, separated by dots; lists on the way are gone through.
+  std::string at;
+  std::string labels;      ///< the way to one more number a box; empty: there is none
+  int extra = 0;           ///< numbers after the first four, which stay with their box
+  double min_visible = 0;  ///< a box of which a smaller share of its area is left is dropped
+  bool operator==(const BoxesSpec&) const = default;
+};
+
+using FieldKind = std::variant<BytesSpec, TextSpec, JsonSpec, IntegerSpec, FloatSpec, NpySpec,
+                               ImageSpec, MaskSpec, BoxesSpec>;
+
+/// The column and the operations of the picture that a mask or boxes go with.
+struct PictureLink {
+  const std::string& column;
+  const std::vector<ImageOp>& ops;
+};
+std::optional<PictureLink> picture_link(const FieldKind& kind);
 
 struct FieldSpec {
   std::string name;                  ///< of the output column

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from .images import Image, image
     from .jobs import pack
+    from .labels import boxes, mask
     from .loader import Loader, Stats
     from .pipeline import Pipeline
     from .recipes import Field, bytes, float, integer, json, npy, text
@@ -75,11 +76,13 @@ __all__ = [
     "View",
     "WorkerError",
     "audit_report",
+    "boxes",
     "bytes",
     "float",
     "image",
     "integer",
     "json",
+    "mask",
     "mix",
     "npy",
     "open",
@@ -98,6 +101,7 @@ _NAMES = {
     ),
     "images": "Image image",
     "jobs": "pack",
+    "labels": "boxes mask",
     "loader": "Loader Stats",
     "pipeline": "Pipeline",
     "recipes": "Field bytes float integer json npy text",

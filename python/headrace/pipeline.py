@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _native
 from .distributed import resolve
 from .errors import UsageError
+from .labels import with_pictures
 from .recipes import Field
 
 if TYPE_CHECKING:
@@ -60,10 +61,12 @@ class Steps:
                 raise UsageError(
                     f"{name}= is no recipe but {recipe!r}", hint="Use hr.image, hr.integer, ..."
                 )
+        linked = with_pictures(fields)
+        for name, recipe in linked.items():
             _native.check_field(name, recipe._spec)
         if not fields:
             raise UsageError("decode() needs a recipe", hint="As in decode(label=hr.integer()).")
-        return self._pipeline()._with("decode", {"fields": dict(fields)})
+        return self._pipeline()._with("decode", {"fields": linked})
 
     def map(
         self,

@@ -28,7 +28,7 @@ class Field:
 
     @property
     def kind(self) -> str:
-        """ "bytes", "text", "json", "integer", "float", "npy" or "image"."""
+        """ "bytes", "text", "json", "integer", "float", "npy", "image", "mask" or "boxes"."""
         return str(self._spec["kind"])
 
     @property

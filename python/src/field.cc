@@ -23,6 +23,38 @@ DType dtype_of(const nb::dict& recipe) {
   return *dtype;
 }
 
+std::vector<ImageOp> ops_of(const nb::dict& recipe) {
+  std::vector<ImageOp> ops;
+  for (nb::handle op : get<nb::list>(recipe, "ops"))
+    ops.push_back(image_op_of(nb::cast<nb::dict>(op)));
+  return ops;
+}
+
+MaskSpec mask_spec(const nb::dict& recipe) {
+  MaskSpec mask;
+  mask.like = get<std::string>(recipe, "like");
+  mask.ops = ops_of(recipe);
+  mask.dtype = dtype_of(recipe);
+  mask.fill = get<uint32_t>(recipe, "fill");
+  mask.pixel_limit = get<uint64_t>(recipe, "pixel_limit");
+  return mask;
+}
+
+BoxesSpec boxes_spec(const nb::dict& recipe) {
+  BoxesSpec boxes;
+  boxes.like = get<std::string>(recipe, "like");
+  boxes.ops = ops_of(recipe);
+  const auto format = get<std::string>(recipe, "format");
+  boxes.format = format == "xywh"     ? BoxFormat::xywh
+                 : format == "cxcywh" ? BoxFormat::cxcywh
+                                      : BoxFormat::xyxy;
+  boxes.at = get<std::string>(recipe, "at");
+  boxes.labels = get<std::string>(recipe, "labels");
+  boxes.extra = get<int>(recipe, "extra");
+  boxes.min_visible = get<double>(recipe, "min_visible");
+  return boxes;
+}
+
 ImageSpec image_spec(const nb::dict& recipe) {
   ImageSpec image;
   const auto channels = get<std::string>(recipe, "channels");
@@ -30,9 +62,7 @@ ImageSpec image_spec(const nb::dict& recipe) {
                    : channels == "rgba" ? Channels::rgba
                    : channels == "rgb"  ? Channels::rgb
                                         : Channels::unchanged;
-  for (nb::handle op : get<nb::list>(recipe, "ops")) {
-    image.ops.push_back(image_op_of(nb::cast<nb::dict>(op)));
-  }
+  image.ops = ops_of(recipe);
   image.dtype = dtype_of(recipe);
   image.unit_range = get<bool>(recipe, "unit_range");
   image.layout = get<std::string>(recipe, "layout") == "CHW" ? Layout::chw : Layout::hwc;
@@ -46,6 +76,8 @@ ImageSpec image_spec(const nb::dict& recipe) {
 FieldKind field_kind(const nb::dict& recipe) {
   const auto kind = get<std::string>(recipe, "kind");
   if (kind == "image") return image_spec(recipe);
+  if (kind == "mask") return mask_spec(recipe);
+  if (kind == "boxes") return boxes_spec(recipe);
   if (kind == "integer") return IntegerSpec{dtype_of(recipe)};
   if (kind == "float") return FloatSpec{dtype_of(recipe)};
   if (kind == "text") return TextSpec{};

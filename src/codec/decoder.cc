@@ -5,7 +5,9 @@
 #include <string>
 
 #include "base/try.h"
+#include "codec/boxes_decoder.h"
 #include "codec/image_decoder.h"
+#include "codec/mask_decoder.h"
 #include "codec/npy.h"
 #include "codec/scalar.h"
 #include "codec/scratch.h"
@@ -97,6 +99,8 @@ Result<std::unique_ptr<Decoder>> compile(const FieldKind& kind) {
       return wrong_type("float", number->dtype);
     return Made(std::make_unique<NumberDecoder>(parse_float, number->dtype));
   }
+  if (const auto* mask = std::get_if<MaskSpec>(&kind)) return make_mask_decoder(*mask);
+  if (const auto* boxes = std::get_if<BoxesSpec>(&kind)) return make_boxes_decoder(*boxes);
   return make_image_decoder(std::get<ImageSpec>(kind));
 }
 
@@ -139,7 +143,8 @@ Result<std::unique_ptr<Decoder>> make_decoder(const FieldSpec& spec) {
     return Error{Code::kUsage, "column '" + spec.name + "' needs a field to be made from", {}, {}};
   auto decoder = compile(spec.kind);
   if (!decoder.ok()) return in_column(spec, "", std::move(decoder).error());
-  if (spec.fallback) {
+  // What goes with a picture does not decode without one.
+  if (spec.fallback && !picture_link(spec.kind)) {
     Scratch scratch;
     const auto row = (*decoder)->decode_dynamic(as_bytes(*spec.fallback), RowKey(), scratch);
     if (!row.ok()) return in_column(spec, "the fallback does not decode: ", row.error());

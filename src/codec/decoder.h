@@ -41,6 +41,7 @@ struct RowShape {
   std::optional<DType> dtype = DType::u8;  ///< nothing: every row has its own (npy)
   std::vector<int64_t> shape;              ///< kFixed; {} is a scalar
   int ndim = 1;                            ///< -1: every row has its own (npy)
+  bool ragged = false;                     ///< kDynamic: also where all rows of a batch are alike
 
   /// Bytes of a row made from a field of `encoded_size` bytes. Precondition: not kDynamic.
   size_t row_bytes(size_t encoded_size) const;

@@ -54,4 +54,11 @@ std::vector<std::string> parse_sources(std::string_view list) {
   return sources;
 }
 
+std::optional<PictureLink> picture_link(const FieldKind& kind) {
+  if (const auto* mask = std::get_if<MaskSpec>(&kind)) return PictureLink{mask->like, mask->ops};
+  if (const auto* boxes = std::get_if<BoxesSpec>(&kind))
+    return PictureLink{boxes->like, boxes->ops};
+  return std::nullopt;
+}
+
 }  // namespace headrace

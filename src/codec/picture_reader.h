@@ -23,6 +23,9 @@ namespace headrace {
 struct PictureWish {
   Channels channels = Channels::rgb;
   bool fast = false;  ///< DecodeSettings::fast
+  /// PNG: no colours but the stored numbers, 1 to 3 bytes a pixel, the lowest first. `channels` is
+  /// of no account, and pictures with alpha are refused.
+  bool numbers = false;
 };
 
 class PictureReader {

@@ -43,6 +43,16 @@ void read_bytes(png_structp codec, png_bytep into, size_t count) {
   state->at += count;
 }
 
+/// Gray and palettes of 1 to 16 bits, or RGB of 8: what class numbers are kept in.
+void choose_numbers(PngState& state) {
+  const int type = png_get_color_type(state.codec, state.info);
+  const int depth = png_get_bit_depth(state.codec, state.info);
+  if ((type & PNG_COLOR_MASK_ALPHA) != 0 || (type == PNG_COLOR_TYPE_RGB && depth == 16))
+    png_error(state.codec, "a mask is gray, has a palette, or is RGB of 8 bits");
+  if (depth == 16) png_set_swap(state.codec);
+  png_set_packing(state.codec);
+}
+
 void choose_transforms(PngState& state, Channels wish) {
   const int type = png_get_color_type(state.codec, state.info);
   if (png_get_bit_depth(state.codec, state.info) == 16) png_set_strip_16(state.codec);
@@ -81,9 +91,13 @@ bool open_leaf(PngState& state) {
 }
 
 /// Leaf: false after an error.
-bool start_leaf(PngState& state, Channels wish) {
+bool start_leaf(PngState& state, const PictureWish& wish) {
   if (setjmp(state.leave) != 0) return false;
-  choose_transforms(state, wish);
+  if (wish.numbers) {
+    choose_numbers(state);
+  } else {
+    choose_transforms(state, wish.channels);
+  }
   png_set_interlace_handling(state.codec);
   png_read_update_info(state.codec, state.info);
   state.stride = png_get_rowbytes(state.codec, state.info);
@@ -100,6 +114,11 @@ bool read_leaf(PngState& state, uint8_t* pixels) {
       png_read_row(state.codec, pixels + state.stride * y, nullptr);
   png_read_end(state.codec, state.end);
   return true;
+}
+
+/// As it is decoded.
+int pixel_bytes(const PngState& state) {
+  return png_get_channels(state.codec, state.info) * png_get_bit_depth(state.codec, state.info) / 8;
 }
 
 Error error_of(const PngState& state) {
@@ -147,11 +166,11 @@ Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
   if (width * state_->stored_bits / 8 * height / kDeflateGain > file.size())
     return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
                                     std::to_string(height) + " pixels, too many for its bytes");
-  if (!start_leaf(*state_, wish.channels)) return error_of(*state_);
+  if (!start_leaf(*state_, wish)) return error_of(*state_);
   PictureHeader header;
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
-  header.channels = png_get_channels(state_->codec, state_->info);
+  header.channels = pixel_bytes(*state_);
   header.orientation = orientation_in(file);
   return header;
 }
@@ -162,7 +181,7 @@ Result<Picture> PngReader::read(const Box& box, int, ReusedBuffer& into) {
   uint8_t* pixels = into.take_pixels(state_->stride * height);
   if (!read_leaf(*state_, pixels)) return error_of(*state_);
   const Picture picture{pixels, static_cast<int>(width), static_cast<int>(height),
-                        png_get_channels(state_->codec, state_->info), state_->stride};
+                        pixel_bytes(*state_), state_->stride};
   return cut(picture, box);
 }
 

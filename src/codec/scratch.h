@@ -22,7 +22,8 @@ struct Scratch::Buffers {
   ReusedBuffer horizontal;  ///< a resize, between its two passes
   ReusedBuffer resized[2];  ///< results of steps, in turn
   std::vector<int64_t> shape;
-  Size picture;  ///< the size of the upright picture decoded last
+  Size picture;  ///< the size of the upright picture decoded last, for what goes with it
+  std::vector<double> boxes;
   FilterMemory filter_x;
   FilterMemory filter_y;
   std::vector<int16_t> spread_weights;  ///< of filter_x, for vectors

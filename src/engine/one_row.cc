@@ -48,7 +48,7 @@ Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mix
   Ticket ticket(setup.columns, plan.epoch(), 0, 1, {origin}, false);
   HR_CHECK(ticket.lay_out(finder, pool));
   RowFiller filler(setup.columns, timers, hints);
-  std::vector<std::string> draws;
+  std::vector<std::string> draws(setup.columns.size());
   filler.record_draws(&draws);
   const uint64_t seed = setup.schedule->options().order.seed;
   ticket.fill(0, filler, *o.sets[origin.set], {seed, plan.epoch(), position});

@@ -62,6 +62,19 @@ Error in_column(Error error, const ColumnPlan& column, const FieldPlace& place) 
 
 }  // namespace
 
+std::vector<size_t> pictures_first(const std::vector<ColumnPlan>& columns) {
+  std::vector<size_t> order;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (picture_link(columns[c].spec.kind)) continue;
+    order.push_back(c);
+    for (size_t other = 0; other < columns.size(); ++other) {
+      const auto link = picture_link(columns[other].spec.kind);
+      if (link && link->column == columns[c].spec.name) order.push_back(other);
+    }
+  }
+  return order;
+}
+
 void RowFiller::begin_chunk() { waits_before_ = waits(); }
 
 void RowFiller::end_chunk() {
@@ -77,11 +90,11 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
   has_span_ = false;
   if (view.archive) HR_CHECK(read_span(*view.archive, places));
   uint64_t content = 0;
-  for (size_t c = 0; c < places.size(); ++c) {
+  for (const size_t c : order_) {
     const FieldPlace& place = places[c];
     if (place.absent()) {
       if (!columns_[c].spec.fallback) return missing(columns_[c]);
-      HR_CHECK(decode(columns_[c], as_bytes(*columns_[c].spec.fallback), key, targets[c]));
+      HR_CHECK(decode(c, as_bytes(*columns_[c].spec.fallback), key, targets[c]));
       continue;
     }
     std::shared_ptr<const ByteSource> file;
@@ -92,7 +105,7 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
     auto encoded = read(view.archive ? *view.archive : *file, place, row);
     if (!encoded.ok()) return in_column(std::move(encoded).error(), columns_[c], place);
     if (digest != nullptr) content = mix(content, xxh3(*encoded));
-    if (auto status = decode(columns_[c], *encoded, key, targets[c]); !status.ok()) {
+    if (auto status = decode(c, *encoded, key, targets[c]); !status.ok()) {
       Error error = in_column(std::move(status).error(), columns_[c], place);
       if (!grays_ || !columns_[c].decoder->write_gray(targets[c].bytes)) return error;
       if (!gray) gray = std::move(error);
@@ -130,8 +143,8 @@ Result<ByteView> RowFiller::read(const ByteSource& source, const FieldPlace& pla
   return ByteView(buffer_).first(place.size);
 }
 
-Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKey& key,
-                         const RowTarget& target) {
+Status RowFiller::decode(size_t c, ByteView encoded, const RowKey& key, const RowTarget& target) {
+  const ColumnPlan& column = columns_[c];
   const auto begin = timed_ ? Timer::Clock::now() : Timer::Clock::time_point();
   Status status;
   if (target.pending != nullptr) {
@@ -152,7 +165,7 @@ Status RowFiller::decode(const ColumnPlan& column, ByteView encoded, const RowKe
   } else {
     status = column.decoder->decode_into(encoded, key, target.bytes, scratch_);
   }
-  if (draws_ != nullptr && status.ok()) draws_->push_back(column.decoder->explain(key, scratch_));
+  if (draws_ != nullptr && status.ok()) (*draws_)[c] = column.decoder->explain(key, scratch_);
   if (timed_) timers_.decode.add((Timer::Clock::now() - begin) * Timers::kSampling);
   return status;
 }

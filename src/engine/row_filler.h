@@ -42,13 +42,21 @@ struct RowTarget {
   PendingRow* pending = nullptr;
 };
 
+/// The numbers of the columns, each picture right before the masks and boxes that go with it, as
+/// their decoders want it.
+std::vector<size_t> pictures_first(const std::vector<ColumnPlan>& columns);
+
 class RowFiller {
  public:
   /// All outlive the filler.
   /// `grays`: a picture that cannot be decoded becomes gray.
   RowFiller(const std::vector<ColumnPlan>& columns, Timers& timers, BlockHints& hints,
             bool grays = false)
-      : columns_(columns), timers_(timers), hints_(hints), grays_(grays) {}
+      : columns_(columns),
+        order_(pictures_first(columns)),
+        timers_(timers),
+        hints_(hints),
+        grays_(grays) {}
 
   /// One row: `places` and `targets` have one entry a column. `digest`, if asked for, becomes the
   /// XXH3 of the row's encoded fields. `gray` becomes the error of a picture that became gray.
@@ -57,10 +65,11 @@ class RowFiller {
               std::span<const FieldPlace> places, const RowKey& key,
               std::span<const RowTarget> targets, uint64_t* digest, std::optional<Error>& gray);
 
-  /// Around the rows of a chunk: what costs too much once a row.
-  /// From now on, what was drawn for each column (JSON; empty: nothing) goes to `draws`.
+  /// From now on, what was drawn for each column (JSON; empty: nothing) goes to `draws`, which has
+  /// as many elements.
   void record_draws(std::vector<std::string>* draws) { draws_ = draws; }
 
+  /// Around the rows of a chunk: what costs too much once a row.
   void begin_chunk();
   void end_chunk();
 
@@ -68,11 +77,11 @@ class RowFiller {
   /// Reads `place` into `row` if there is one (raw columns), else into scratch memory.
   Result<ByteView> read(const ByteSource& source, const FieldPlace& place, MutableBytes row);
   Status read_span(const ByteSource& source, std::span<const FieldPlace> places);
-  Status decode(const ColumnPlan& column, ByteView encoded, const RowKey& key,
-                const RowTarget& target);
+  Status decode(size_t column, ByteView encoded, const RowKey& key, const RowTarget& target);
   Status timed_read(const ByteSource& source, uint64_t offset, MutableBytes into);
 
   const std::vector<ColumnPlan>& columns_;
+  const std::vector<size_t> order_;  ///< of columns, in which they are decoded
   Timers& timers_;
   BlockHints& hints_;
   const bool grays_;

@@ -65,6 +65,27 @@ Result<std::vector<ColumnPlan>> make_columns(const std::vector<FieldSpec>& field
   return columns;
 }
 
+/// Masks and boxes go with a picture of the same recipe.
+Status check_links(const LoaderOptions& o, const std::vector<FieldSpec>& fields) {
+  for (const FieldSpec& field : fields) {
+    const auto link = picture_link(field.kind);
+    if (!link) continue;
+    const auto picture = std::ranges::find(fields, link->column, &FieldSpec::name);
+    const auto* spec = picture == fields.end() ? nullptr : std::get_if<ImageSpec>(&picture->kind);
+    if (spec == nullptr || spec->ops != link->ops)
+      return usage("column '" + field.name + "' goes with a picture in column '" + link->column +
+                   "', which is not there or has other operations");
+    if (o.on_error == OnError::kGray)
+      return usage(
+          "a gray picture says nothing of its size, which column '" + field.name + "' needs",
+          "Take on_error=\"skip\".");
+    if (o.mix && o.mix->image == link->column)
+      return usage("rows of '" + link->column + "' cannot be mixed, as column '" + field.name +
+                   "' goes with it");
+  }
+  return {};
+}
+
 std::string missing_sources(const FieldSpec& field) {
   std::string text;
   for (const std::string& source : field.sources) text += (text.empty() ? "'" : "' or '") + source;
@@ -149,6 +170,7 @@ Result<Setup> make_setup(LoaderOptions options) {
   if (options.prefetch == 0) options.prefetch = kDefaultPrefetch;
   setup.fields = options.fields.empty() ? raw_fields(options.sets) : options.fields;
   HR_CHECK(check_sources(setup.fields, options.sets));
+  HR_CHECK(check_links(options, setup.fields));
   HR_TRY(setup.columns, make_columns(setup.fields));
   if (options.bucket_steps > 0) HR_CHECK(check_sources({length_field(options)}, options.sets));
 

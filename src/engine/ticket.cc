@@ -253,7 +253,7 @@ Status Ticket::assemble(size_t c, SlotPool& pool, std::vector<std::shared_ptr<co
   }
   const PendingRow& first = rows.front();
   uint64_t bytes = 0;
-  bool equal = true, in_place = true;
+  bool equal = !columns_[c].decoder->row_shape().ragged, in_place = true;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].dtype != first.dtype || rows[i].shape.size() != first.shape.size())
       return Error{
