@@ -1,6 +1,6 @@
-// Scaling, equal byte for byte to Pillow's filter of the same name on gray and RGB. (Since version
-// 13 Pillow goes down the columns first where the height shrinks much more than the width; there
-// the last rounding differs, by 1 at most.)
+// Scaling, equal byte for byte to Pillow's filter of the same name on gray and RGB. (Pillow 12.3
+// and 13 go down the columns first where the height shrinks much more than the width; there the
+// roundings between differ.)
 //
 // Separable: along the lines first, then down the columns, with the result rounded to 8 bits
 // between the two passes. Only what the asked part of the result needs is computed. Alpha is scaled
