@@ -15,6 +15,7 @@ NB_MODULE(_native, module) {
   bind_job(module);
   bind_webdataset_writer(module);
   bind_webdataset_images(module);
+  bind_webdataset_jpeg(module);
   bind_webdataset_reader(module);
   bind_webdataset_shuffle(module);
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from . import utils
+
 # fmt: off
 IMAGE_EXTENSIONS: list[str] = [
     "blp", "bmp", "dib", "bufr", "cur", "pcx", "dcx", "dds", "ps", "eps", "fit", "fits", "fli",
@@ -95,6 +97,11 @@ class ImageHandler:
         kind, numbers, channels = imagespecs[self.imagespec]
         with io.BytesIO(data) as stream:
             picture: Any = PIL.Image.open(stream)
+            if kind == "pil" and channels == "rgb" and not utils.strict_compat():
+                from .waiting_picture import waiting
+
+                if (later := waiting(picture, data)) is not None:
+                    return later
             picture.load()
             picture = picture.convert(channels.upper())
         if kind == "pil":

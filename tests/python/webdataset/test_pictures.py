@@ -43,7 +43,7 @@ def is_large(path):
 
 
 def assert_same(theirs, mine, what):
-    assert type(mine) is type(theirs), what
+    assert mine.__class__ is theirs.__class__, what
     if isinstance(theirs, type):
         assert mine is theirs, what
     elif hasattr(theirs, "tobytes") and not isinstance(theirs, np.ndarray):
