@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .loader import Loader, Stats
     from .pipeline import Pipeline
     from .recipes import Field, bytes, float, integer, json, npy, text
+    from .states import merge_states
 
 __version__ = "0.1.0"
 
@@ -83,6 +84,7 @@ __all__ = [
     "integer",
     "json",
     "mask",
+    "merge_states",
     "mix",
     "npy",
     "open",
@@ -105,6 +107,7 @@ _NAMES = {
     "loader": "Loader Stats",
     "pipeline": "Pipeline",
     "recipes": "Field bytes float integer json npy text",
+    "states": "merge_states",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = (*_NAMES, "distributed", "webdataset")

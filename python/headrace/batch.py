@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from . import _native
     from .device import Device
+    from .functions.assembled_batch import AssembledBatch
     from .functions.batch import FunctionBatch
     from .functions.columns import MemoryColumn
 
@@ -35,7 +36,7 @@ class Batch:
 
     def __init__(
         self,
-        native: _native.Batch | FunctionBatch,
+        native: _native.Batch | FunctionBatch | AssembledBatch,
         kinds: dict[str, str],
         torch: bool,
         device: Device | None = None,

@@ -11,11 +11,14 @@ from . import _native
 from .batch import CHANNELS_LAST, Batch
 from .distributed import Place, check_agreement
 from .errors import DataError, StateError, StoppedError, UsageError
+from .states import own_state
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .dataset import Mix
+    from .functions.assembled_batch import AssembledBatch
+    from .functions.assembler import Assembler
     from .functions.batch import FunctionBatch
     from .functions.stream import Stream
     from .torch_dataset import TorchDataset
@@ -29,6 +32,8 @@ _DEFAULTS: dict[str, Any] = {
     "bucket_by": "",
     "functions": (),
     "mix": None,
+    "assemble": None,
+    "steps": 0,
 }
 
 _live: weakref.WeakSet[Loader] = weakref.WeakSet()
@@ -89,7 +94,9 @@ class Loader:
 
             self._device = Device(options["device"])
         self._native = self._build(*share)
-        self._stream = self._functions()
+        functions = self._functions()
+        self._assembler = self._assembled(functions)
+        self._stream: Stream | Assembler | None = self._assembler or functions
         _live.add(self)
 
     def _build(self, worker: int, workers: int) -> _native.Loader:
@@ -117,7 +124,7 @@ class Loader:
     def _functions(self) -> Stream | None:
         """Where the user's functions run; None: there are none."""
         functions = self._options.get("functions", ())
-        if not functions:
+        if not functions and self._options.get("assemble") is None:
             return None
         from .functions.stream import Budget, Stream
 
@@ -132,6 +139,31 @@ class Loader:
         weakref.finalize(self, stream.close)
         return stream
 
+    def _assembled(self, stream: Stream | None) -> Assembler | None:
+        """What makes batches of the rows that functions left; None: they stay as they are."""
+        assemble = self._options.get("assemble")
+        if assemble is None or stream is None:
+            return None
+        from .functions.assembler import Wanted
+
+        world = self._place.world
+        rows = self._options["rows"] or self._options["total"] // world
+        if self._options["total"] % world:
+            raise UsageError(
+                f"{world} ranks cannot share {self._options['total']} rows evenly",
+                hint="Batches that are filled up have as many rows on each rank.",
+            )
+        wanted = Wanted(rows, rows * world, self._options["steps"])
+        kinds = self._kinds()
+        if assemble["kind"] == "refill":
+            from .functions.refill import Refill
+
+            return Refill(self._native, stream, kinds, wanted)
+        from .functions.token_packing import TokenPacking
+
+        field, length = assemble["field"], assemble["length"]
+        return TokenPacking(self._native, stream, kinds, wanted, field, length)
+
     def _kinds(self) -> dict[str, str]:
         fields = self._options.get("fields", {})
         return {
@@ -142,6 +174,11 @@ class Loader:
     def _share(self, worker: int, workers: int) -> Loader:
         """This loader's share of the steps inside one of torch's `workers` processes, which runs
         functions itself and leaves batches on the host."""
+        if self._assembler is not None:
+            raise UsageError(
+                "batches are filled up or packed in one process",
+                hint="Use DataLoader(num_workers=0); loader(workers=K) runs functions in others.",
+            )
         place = self._place._replace(group=None)
         options = {**self._options, "function_workers": 0, "device": ""}
         share = Loader(self._source, options, place, self._to, (worker, workers))
@@ -150,25 +187,25 @@ class Loader:
 
     def _continue_from(self, restored: tuple[str, int] | None, epoch: int) -> None:
         if restored is not None:
-            self._native.load_state(*restored)
-            self._restored = restored
+            self._load(*restored)
         elif epoch != self.epoch:
             self.set_epoch(epoch)
 
     def _batch(self, native: _native.Batch) -> Batch:
         return Batch(native, self._kinds(), self._to == "torch", self._device)
 
-    def _function_batch(self, made: FunctionBatch) -> Batch:
+    def _function_batch(self, made: FunctionBatch | AssembledBatch) -> Batch:
         return Batch(made, {**self._kinds(), **made.kinds}, self._to == "torch", self._device)
 
     def __len__(self) -> int:
         """Steps of this rank in a whole epoch."""
-        return self._native.steps
+        return self._native.steps if self._assembler is None else self._assembler.steps
 
     def __iter__(self) -> Iterator[Batch]:
         self._check_open()
         if not self._agreed:
-            check_agreement(self._place, self._native.agreement())
+            more = [self._options.get(name) for name in ("assemble", "steps")]
+            check_agreement(self._place, f"{self._native.agreement()} {more}")
             self._agreed = True
         self._pause()
         self._native.rewind()
@@ -198,10 +235,13 @@ class Loader:
     @property
     def epoch(self) -> int:
         """The number of the epoch that is going on, or comes next."""
-        return self._native.epoch
+        return self._native.epoch if self._assembler is None else self._assembler.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch: from its start, or where `load_state_dict` put it."""
+        if epoch == self.epoch and self._assembler is not None:
+            return
+        self._not_assembled("set_epoch()")
         if epoch != self.epoch:
             self._restored = None
         self._iteration += 1
@@ -209,11 +249,16 @@ class Loader:
         self._native.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the last batch: small, JSON-able, the same on all ranks."""
+        """The state after the last batch: small, JSON-able, the same on all ranks.
+
+        With `filter(refill=True)` and `pack_tokens` each rank has its own; `hr.merge_states` makes
+        one of them.
+        """
         return _parsed(self._native.state() if self._stream is None else self._stream.state())
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """The state before step `step` of `epoch`, by arithmetic alone."""
+        self._not_assembled("state_at()")
         return _parsed(self._native.state_at(epoch, step))
 
     def load_state_dict(self, state: dict[str, Any], total: int | None = None) -> None:
@@ -228,14 +273,29 @@ class Loader:
         """
         from json import dumps
 
-        text = dumps(state)
+        state = own_state(state, self._place, self._assembler is not None)
+        if total and self._assembler is not None:
+            raise UsageError("total= is not for batches that are filled up or packed")
         self._pause()
         try:
-            self._native.load_state(text, total or 0)
+            self._load(dumps(state), total or 0)
         except (UsageError, DataError) as error:
             raise StateError(error.message, hint=error.hint or "") from None
         self._iteration += 1
-        self._restored = (text, total or 0)
+
+    def _load(self, text: str, total: int) -> None:
+        if self._assembler is None:
+            self._native.load_state(text, total)
+        else:
+            self._assembler.load_state(_parsed(text))
+        self._restored = (text, total)
+
+    def _not_assembled(self, what: str) -> None:
+        if self._assembler is not None:
+            raise UsageError(
+                f"{what} is not for batches that are filled up or packed",
+                hint="Where an epoch begins depends on those before it: load a state.",
+            )
 
     def stats(self) -> Stats:
         """What the loader did so far, and in `.sentence` what limits it and what to change."""
@@ -274,7 +334,7 @@ class Loader:
         return self._batch(self._native.row_at(self._epoch_or(epoch), position))
 
     def _epoch_or(self, epoch: int | None) -> int:
-        return self.epoch if epoch is None else epoch
+        return self._native.epoch if epoch is None else epoch
 
     def close(self) -> None:
         """Ends the threads. Batches that were handed out stay valid. May be called twice."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .loader import Loader
 
 _ORDER = ("shuffle", "decode", "map", "batch", "mix_rows", "map_batches")
-_PLACES = {"filter": "map", "bucket": "map"}  # steps that share a place
+_PLACES = {"filter": "map", "bucket": "map", "pack_tokens": "map"}  # steps that share a place
 _REPEATED = ("map", "filter", "map_batches")
 
 
@@ -102,13 +102,39 @@ class Steps:
         *,
         keywords: bool = False,
         to: Literal["numpy", "torch"] = "numpy",
+        refill: bool = False,
     ) -> Pipeline:
         """Keeps the samples for which `function` is true; a batch is what is left of its rows.
 
         The order, the number of steps and the states stay as they are, on any number of ranks. The
         arguments are those of `map`.
+
+        Args:
+            refill: fill batches up with the rank's samples that come after. An epoch is then so
+                many steps as `batch(steps=...)` says, over as many passes as they take, and each
+                rank has a state of its own; see docs/functions.md.
         """
-        return self._pipeline()._function("filter", function, on, keywords, to)
+        filtered = self._pipeline()._function("filter", function, on, keywords, to)
+        return filtered._assembling({"kind": "refill"}) if refill else filtered
+
+    def pack_tokens(self, on: str, *, length: int) -> Pipeline:
+        """Rows of `length` tokens, of documents one after the other; one that a row's end cuts goes
+        on in the next row. Needs `batch(steps=...)`.
+
+        Columns are then `on`; "segments", which of the row's documents a token is of, from 0; and
+        "places", the token's number in its document: (rows, length), the last two int32. What ends
+        a document is yours to append, by `map`.
+
+        Args:
+            on: the field of documents: arrays of whole numbers, of one dimension.
+            length: tokens a row.
+        """
+        if _unsigned("length", length) == 0:
+            raise UsageError("a row has at least one token")
+        if self._pipeline().options.get("assemble"):
+            raise UsageError("refill=True is of no use: packed rows are always full")
+        packed = {"kind": "tokens", "field": str(on), "length": int(length)}
+        return self._pipeline()._with("pack_tokens", {})._assembling(packed)
 
     def map_batches(
         self,
@@ -155,12 +181,14 @@ class Steps:
         *,
         total: int | None = None,
         tail: Literal["pad", "short", "drop"] = "pad",
+        steps: int = 0,
     ) -> Pipeline:
         """How many rows make a step, and what becomes of those left at the end of an epoch.
 
         Args:
             rows: a rank; or
             total: of all ranks together.
+            steps: an epoch; with `filter(refill=True)` and `pack_tokens` alone, which need it.
             tail: "pad" fills the last step with repeats that `batch.mask` marks, "short" gives
                 what there is, "drop" leaves it out.
         """
@@ -174,8 +202,14 @@ class Steps:
             "rows": _unsigned("rows", rows or 0),
             "total": _unsigned("total", total or 0),
             "tail": tail,
+            "steps": _unsigned("steps", steps),
         }
-        return self._pipeline()._with("batch", options)
+        pipeline = self._pipeline()
+        if bool(steps) != bool(pipeline.options.get("assemble")):
+            raise UsageError(
+                "batch(steps=...) goes with filter(refill=True) and pack_tokens(), which need it"
+            )
+        return pipeline._with("batch", options)
 
     def mix_rows(
         self,
@@ -214,7 +248,7 @@ class Steps:
             "cutmix": float(cutmix),
             "p": float(p),
         }
-        if {"map", "filter"} & set(self._pipeline()._done):
+        if {"map", "filter", "pack_tokens"} & set(self._pipeline()._done):
             raise UsageError(
                 "rows are mixed before your functions see samples",
                 hint="Give the function to map_batches(), which comes after mix_rows().",
@@ -326,8 +360,18 @@ class Pipeline(Steps):
         functions = self.options.get("functions", ())
         if step == "map_batches" and "rows" not in self.options:
             raise UsageError("map_batches() comes after batch()")
+        if step == "map_batches" and self.options.get("assemble"):
+            raise UsageError(
+                "map_batches() is not for batches that are filled up or packed",
+                hint="Use map(), or call it in the loop.",
+            )
+        if "pack_tokens" in self._done:
+            raise UsageError(f"{step}() comes before pack_tokens()")
         added = describe(step, call, on, keywords, to, len(functions))
         return self._with(step, {"functions": (*functions, added)})
+
+    def _assembling(self, how: dict[str, Any]) -> Pipeline:
+        return Pipeline(self.source, {**self.options, "assemble": how}, self._done)
 
     def __repr__(self) -> str:
         return f"{self.source!r}" + "".join(f".{step}(…)" for step in self._done)
