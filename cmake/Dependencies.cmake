@@ -1,5 +1,6 @@
 # Libraries that Headrace stands on; docs/dependencies.md gives the reason for each.
 find_package(Threads REQUIRED)
+find_package(CURL 7.85 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)

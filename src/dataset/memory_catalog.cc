@@ -11,6 +11,7 @@
 #include "dataset/loose_files.h"
 #include "format/index_archive.h"
 #include "format/key_rule.h"
+#include "io/urls.h"
 
 namespace headrace {
 namespace {
@@ -106,10 +107,9 @@ class MemoryCatalog : public Catalog {
 
 /// An object by its full path.
 Result<std::unique_ptr<ByteSource>> open_path(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  HR_TRY(const auto store, open_store(folder));
-  return store->open(slash == std::string::npos ? path : path.substr(slash + 1));
+  const ObjectPlace place = split_location(path);
+  HR_TRY(const auto store, open_store(place.folder));
+  return store->open(place.name);
 }
 
 class ArchiveCatalog final : public MemoryCatalog {

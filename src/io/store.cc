@@ -1,6 +1,7 @@
 #include "headrace/store.h"
 
 #include "base/try.h"
+#include "io/http/http_store.h"
 #include "io/local_store.h"
 #include "io/memory_store.h"
 #include "io/urls.h"
@@ -47,12 +48,13 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location, Durabilit
     return Error{.code = Code::kUsage, .message = "the name of the folder is empty", .origin = {}};
   const std::string scheme = url_scheme(location);
   if (scheme == "mem") return open_memory_store(location);
+  if (scheme == "http" || scheme == "https") return HttpStore::open_location(location);
   if (scheme.empty() || scheme == "file")
     return std::shared_ptr<Store>(std::make_shared<LocalStore>(local_path(location), durability));
   return Error{.code = Code::kUsage,
                .message = "'" + scheme + ":' locations are not supported",
                .origin = {location, "", Origin::kNoOffset},
-               .hint = "Give a path or a file: URL."};
+               .hint = "Give a path, or a URL of file:, http: or https:."};
 }
 
 }  // namespace headrace

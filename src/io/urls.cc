@@ -14,6 +14,7 @@
 
 #include "base/try.h"
 #include "io/file.h"
+#include "io/http/url.h"
 #include "io/system_error.h"
 
 namespace headrace {
@@ -142,13 +143,6 @@ Result<std::string> read_descriptor(int descriptor, const std::string& name) {
   }
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 std::string url_scheme(std::string_view location) {
@@ -166,15 +160,16 @@ std::string local_path(std::string_view location) {
     rest.remove_prefix(11);
   else if (rest.starts_with("///"))
     rest.remove_prefix(2);
-  std::string path;
-  for (size_t i = 0; i < rest.size(); ++i) {
-    const bool escape = rest[i] == '%' && i + 2 < rest.size() && hex_digit(rest[i + 1]) >= 0 &&
-                        hex_digit(rest[i + 2]) >= 0;
-    path +=
-        escape ? static_cast<char>(hex_digit(rest[i + 1]) * 16 + hex_digit(rest[i + 2])) : rest[i];
-    if (escape) i += 2;
-  }
-  return path;
+  return percent_decode(rest);
+}
+
+ObjectPlace split_location(const std::string& location) {
+  const size_t slash = location.rfind('/');
+  if (slash == std::string::npos) return {".", location};
+  ObjectPlace place{location.substr(0, slash + 1), location.substr(slash + 1)};
+  const std::string scheme = url_scheme(location);
+  if (scheme == "http" || scheme == "https") place.name = percent_decode(place.name);
+  return place;
 }
 
 Result<std::vector<std::string>> expand_braces(std::string_view text) {

@@ -16,6 +16,14 @@ std::string url_scheme(std::string_view location);
 /// The path of a `file:` URL (percent escapes resolved), or the path itself.
 std::string local_path(std::string_view location);
 
+/// An object's place: the location of the folder that holds it, and its name there. Escapes of http
+/// addresses are resolved in the name, since stores take names and not addresses.
+struct ObjectPlace {
+  std::string folder;
+  std::string name;
+};
+ObjectPlace split_location(const std::string& location);
+
 /// Ranges `{3..12}` (`{007..123}`: zero padding to the longer width; an optional step `{0..9..2}`)
 /// and lists `{a,b}`, any number of them, nested too; the last varies fastest. A brace without a
 /// range or comma stands for itself. More than kMaxLocations names: Code::kUsage.

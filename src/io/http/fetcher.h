@@ -15,11 +15,15 @@
 // fetcher from `Fetcher::shared()`.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "headrace/result.h"
@@ -100,7 +104,7 @@ class Fetcher {
   /// The same, and waits for it. Not to be called on the fetcher's thread.
   Result<HttpResponse> send(HttpCall call);
 
-  std::map<std::string, HostCounters> counters() const;
+  std::map<std::string, HostCounters> counters();
 
   /// The one of this process, made when first asked for; options from the environment:
   /// HEADRACE_CA_FILE, HEADRACE_TLS_VERIFY=0 (loud), HEADRACE_MAX_REQUESTS.
@@ -108,7 +112,12 @@ class Fetcher {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  Impl& impl();
+
+  const FetcherOptions options_;
+  std::mutex revive_mutex_;
+  std::unique_ptr<Impl> impl_;  // belongs to the process pid_
+  std::atomic<pid_t> pid_;
 };
 
 }  // namespace headrace

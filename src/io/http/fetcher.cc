@@ -1,0 +1,73 @@
+#include "io/http/fetcher.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <future>
+#include <string_view>
+
+#include "io/http/transfer_loop.h"
+
+namespace headrace {
+namespace {
+
+FetcherOptions options_of_environment() {
+  FetcherOptions options;
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string_view(text != nullptr ? text : "");
+  };
+  options.ca_file = value("HEADRACE_CA_FILE");
+  options.verify_tls = value("HEADRACE_TLS_VERIFY") != "0";
+  const std::string_view most = value("HEADRACE_MAX_REQUESTS");
+  std::from_chars(most.data(), most.data() + most.size(), options.max_in_flight);
+  return options;
+}
+
+}  // namespace
+
+class Fetcher::Impl {
+ public:
+  explicit Impl(const FetcherOptions& options) : loop(options) {}
+  TransferLoop loop;
+};
+
+Fetcher::Fetcher(FetcherOptions options)
+    : options_(std::move(options)), impl_(std::make_unique<Impl>(options_)), pid_(getpid()) {}
+
+Fetcher::~Fetcher() {
+  if (pid_ != getpid()) [[maybe_unused]]
+    const Impl* parents = impl_.release();  // its thread is not here and cannot be joined
+}
+
+Fetcher::Impl& Fetcher::impl() {
+  if (pid_ == getpid()) return *impl_;
+  std::scoped_lock lock(revive_mutex_);
+  if (pid_ == getpid()) return *impl_;
+  [[maybe_unused]] const Impl* parents = impl_.release();
+  impl_ = std::make_unique<Impl>(options_);
+  pid_ = getpid();
+  return *impl_;
+}
+
+void Fetcher::start(HttpCall call, Done done) {
+  impl().loop.start(std::move(call), std::move(done));
+}
+
+Result<HttpResponse> Fetcher::send(HttpCall call) {
+  std::promise<Result<HttpResponse>> promise;
+  auto answer = promise.get_future();
+  start(std::move(call),
+        [&](Result<HttpResponse> result) { promise.set_value(std::move(result)); });
+  return answer.get();
+}
+
+std::map<std::string, HostCounters> Fetcher::counters() { return impl().loop.counters(); }
+
+std::shared_ptr<Fetcher> Fetcher::shared() {
+  static const auto shared = std::make_shared<Fetcher>(options_of_environment());
+  return shared;
+}
+
+}  // namespace headrace

@@ -1,0 +1,69 @@
+// How many requests one host gets at once, and whether it may be asked again after a failure.
+//
+// The depth that fills the link is found by climbing: while requests wait, it grows by half as long
+// as the rate grows with it, and stays where it stopped helping; now and then it is tried again. A
+// host that says "slow down" (429, 503) halves it and gets no request before the time it names.
+//
+// Belongs to the fetcher's thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "io/http/fetcher.h"
+
+namespace headrace {
+
+class HostPace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit HostPace(const FetcherOptions& options);
+
+  bool may_send(Clock::time_point now) const;
+  /// When a request that may not be sent now may be; the past if only the depth is in the way.
+  Clock::time_point not_before() const { return not_before_; }
+
+  void sent();
+  /// An attempt ended. `waiting`: other requests of this host wait for their turn.
+  void ended(uint64_t body_bytes, bool waiting, Clock::time_point now);
+  void answered(std::chrono::nanoseconds first_byte);
+  void throttled(std::chrono::milliseconds delay, Clock::time_point now);
+
+  /// Takes one repeat out of the host's budget: a share of what succeeded, so that a host that is
+  /// down is not asked eight times as often. False: none is left.
+  bool take_retry();
+  /// The same for a second request beside one that is slow: at most one in twenty.
+  bool take_hedge();
+  /// A first byte that takes longer than this is past the 99th percentile. Nothing until there is
+  /// something to compare with.
+  std::optional<std::chrono::nanoseconds> slow_first_byte() const { return slow_first_byte_; }
+  bool has_answered() const { return answers_ > 0; }
+
+  HostCounters counters;
+
+ private:
+  void climb(double rate, Clock::time_point now);
+  void find_slow_first_byte();
+
+  const unsigned most_;
+  unsigned in_flight_ = 0;
+  Clock::time_point not_before_{};
+  uint64_t answers_ = 0;
+  uint64_t retries_taken_ = 0;
+  std::array<std::chrono::nanoseconds, 256> first_bytes_{};
+  std::optional<std::chrono::nanoseconds> slow_first_byte_;
+
+  // of the interval in which a rate is measured
+  Clock::time_point begin_{};
+  uint64_t work_ = 0;
+  bool was_full_ = false;
+  // of the climb
+  double best_rate_ = 0;
+  unsigned best_depth_;
+  Clock::time_point hold_until_{};
+};
+
+}  // namespace headrace

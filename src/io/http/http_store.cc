@@ -1,0 +1,179 @@
+#include "io/http/http_store.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "base/try.h"
+#include "io/http/curl.h"
+#include "io/remote_source.h"
+#include "io/urls.h"
+
+namespace headrace {
+namespace {
+
+constexpr unsigned kMostRedirects = 5;
+
+class FixedHeaders : public Signer {
+ public:
+  explicit FixedHeaders(HttpHeaders headers) : headers_(std::move(headers)) {}
+  Status sign(HttpRequest& request) const override {
+    for (const auto& [name, value] : headers_) request.headers.set(name, value);
+    return {};
+  }
+
+ private:
+  const HttpHeaders headers_;
+};
+
+Error not_writable(const std::string& name) {
+  return {.code = Code::kUsage,
+          .message = "a web server takes no objects",
+          .origin = {.shard = name},
+          .hint = "Write to a folder or a bucket and serve that."};
+}
+
+}  // namespace
+
+class HttpStore::Object : public RemoteObject {
+ public:
+  Object(std::string name, Url url, std::shared_ptr<const Signer> headers)
+      : name_(std::move(name)), url_(std::move(url)), headers_(std::move(headers)) {}
+
+  const std::string& name() const override { return name_; }
+
+  HttpCall get(const std::string&) const override {
+    HttpCall call{.request = {}, .object = name_, .signer = headers_, .redirects = kMostRedirects};
+    std::scoped_lock lock(mutex_);
+    call.request.url = found_ ? *found_ : url_;
+    // Where a redirect led may be another's host.
+    if (!call.request.url.same_origin(url_)) call.signer = nullptr;
+    return call;
+  }
+
+  std::string version(const HttpResponse& answer) const override {
+    const std::string etag = answer.etag();
+    return etag.empty() ? std::string(answer.headers.get("Last-Modified")) : etag;
+  }
+
+  void found_at(const Url& url) const override {
+    std::scoped_lock lock(mutex_);
+    if (url != url_) found_ = url;
+  }
+
+  /// A remembered address may be a signed one that has expired: the object's own is asked again.
+  bool recover(const HttpResponse&) const override {
+    std::scoped_lock lock(mutex_);
+    const bool was_elsewhere = found_.has_value();
+    found_.reset();
+    return was_elsewhere;
+  }
+
+ private:
+  const std::string name_;
+  const Url url_;
+  const std::shared_ptr<const Signer> headers_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Url> found_;
+};
+
+std::shared_ptr<const Signer> configured_headers(const Url& root, std::string_view configuration) {
+  HttpHeaders headers;
+  for (const std::string& line : split_list(configuration)) {
+    const size_t space = line.find(' ');
+    const size_t colon = line.find(':', space == std::string::npos ? 0 : space);
+    if (space == std::string::npos || colon == std::string::npos) continue;
+    const auto origin = Url::parse(line.substr(0, space));
+    if (!origin.ok() || !origin->same_origin(root)) continue;
+    const size_t value = line.find_first_not_of(' ', colon + 1);
+    headers.add(line.substr(space + 1, colon - space - 1),
+                value == std::string::npos ? "" : line.substr(value));
+  }
+  if (headers.empty()) return nullptr;
+  return std::make_shared<FixedHeaders>(std::move(headers));
+}
+
+Result<std::shared_ptr<Store>> HttpStore::open_location(const std::string& location) {
+  HR_CHECK(load_curl());
+  HR_TRY(Url root, Url::parse(location));
+  if (!root.query.empty())
+    return Error{.code = Code::kUsage,
+                 .message = "'" + root.redacted() + "' is an address with a query, not a folder"};
+  while (root.path.ends_with('/')) root.path.pop_back();
+  const char* configuration = std::getenv("HEADRACE_HTTP_HEADERS");
+  auto headers = configured_headers(root, configuration != nullptr ? configuration : "");
+  return std::shared_ptr<Store>(
+      std::make_shared<HttpStore>(std::move(root), Fetcher::shared(), std::move(headers)));
+}
+
+HttpStore::HttpStore(Url root, std::shared_ptr<Fetcher> fetcher,
+                     std::shared_ptr<const Signer> headers)
+    : root_(std::move(root)),
+      name_(root_.origin() + root_.path),
+      fetcher_(std::move(fetcher)),
+      headers_(std::move(headers)) {}
+
+std::shared_ptr<HttpStore::Object> HttpStore::object(const std::string& path) const {
+  Url url = root_;
+  url.path += "/" + percent_encode(path, "/");
+  std::string name = url.to_string();
+  return std::make_shared<Object>(std::move(name), std::move(url), headers_);
+}
+
+/// Status and headers of an object; of a server that refuses HEAD, by its first byte.
+Result<HttpResponse> HttpStore::head(const Object& object) const {
+  HttpCall call = object.get("");
+  call.request.method = "HEAD";
+  HR_TRY(HttpResponse answer, fetcher_->send(std::move(call)));
+  if (answer.status != 405 && answer.status != 501) return answer;
+  call = object.get("");
+  call.request.range = {0, 0};
+  return fetcher_->send(std::move(call));
+}
+
+Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) const {
+  const auto opened = object(path);
+  HR_TRY(const HttpResponse answer, head(*opened));
+  if (!answer.is_success()) return http_error("open", opened->name(), answer);
+  const auto bytes = answer.total_bytes();
+  if (!bytes)
+    return Error{.message = "the server does not say how long the object is",
+                 .origin = {.shard = opened->name()},
+                 .hint = "It cannot be read by ranges; copy it first."};
+  opened->found_at(answer.url);
+  return std::unique_ptr<ByteSource>(
+      std::make_unique<RemoteSource>(fetcher_, opened, *bytes, opened->version(answer)));
+}
+
+Result<std::unique_ptr<ByteSource>> HttpStore::open_known(const std::string& path,
+                                                          uint64_t bytes) const {
+  return std::unique_ptr<ByteSource>(std::make_unique<RemoteSource>(fetcher_, object(path), bytes));
+}
+
+Result<std::string> HttpStore::read(const std::string& path) const {
+  return read_remote(*fetcher_, *object(path));
+}
+
+Result<bool> HttpStore::exists(const std::string& path) const {
+  const auto asked = object(path);
+  HR_TRY(const HttpResponse answer, head(*asked));
+  if (answer.is_success()) return true;
+  if (answer.status == 404 || answer.status == 410) return false;
+  return http_error("look at", asked->name(), answer);
+}
+
+Result<std::vector<StoreEntry>> HttpStore::list(const std::string&) const {
+  return Error{.code = Code::kUsage,
+               .message = "a web server gives no list of what it has",
+               .origin = {.shard = name_},
+               .hint =
+                   "Name the shards, as shards-{000000..000012}.tar, or make a manifest there "
+                   "with 'headrace index'."};
+}
+
+Result<std::unique_ptr<ByteSink>> HttpStore::create(const std::string&) {
+  return not_writable(name_);
+}
+
+Status HttpStore::remove(const std::string&) { return not_writable(name_); }
+
+}  // namespace headrace

@@ -1,0 +1,52 @@
+// A Store on a web server: `http://host/folder`, `https://host/folder`. Objects are read by ranges
+// and pinned by their ETag (or else the date of their last change); redirects are followed, and the
+// last address is kept for the next read.
+//
+// A web server gives no lists, so a data set there is opened by its manifest or by the names of its
+// shards. Nothing is written.
+// Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "headrace/store.h"
+#include "io/http/fetcher.h"
+
+namespace headrace {
+
+class HttpStore : public Store {
+ public:
+  /// `location`: the folder's address, percent-encoded as an address is.
+  static Result<std::shared_ptr<Store>> open_location(const std::string& location);
+
+  HttpStore(Url root, std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const Signer> headers);
+
+  const std::string& name() const override { return name_; }
+  Result<std::unique_ptr<ByteSource>> open(const std::string& path) const override;
+  Result<std::unique_ptr<ByteSource>> open_known(const std::string& path,
+                                                 uint64_t bytes) const override;
+  Result<std::string> read(const std::string& path) const override;
+  Result<bool> exists(const std::string& path) const override;
+  Result<std::vector<StoreEntry>> list(const std::string& prefix) const override;
+  Result<std::unique_ptr<ByteSink>> create(const std::string& path) override;
+  Status remove(const std::string& path) override;
+  Status sync() override { return {}; }
+
+ private:
+  class Object;
+
+  std::shared_ptr<Object> object(const std::string& path) const;
+  Result<HttpResponse> head(const Object& object) const;
+
+  const Url root_;
+  const std::string name_;
+  const std::shared_ptr<Fetcher> fetcher_;
+  const std::shared_ptr<const Signer> headers_;
+};
+
+/// Headers that HEADRACE_HTTP_HEADERS gives for an origin, as a signer: lines
+/// "https://host:port Name: value". nullptr if there are none.
+std::shared_ptr<const Signer> configured_headers(const Url& root, std::string_view configuration);
+
+}  // namespace headrace

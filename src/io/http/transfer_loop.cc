@@ -1,0 +1,327 @@
+#include "io/http/transfer_loop.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/try.h"
+#include "io/http/redirect.h"
+#include "io/http/retry.h"
+
+namespace headrace {
+namespace {
+
+constexpr auto kLongestPoll = std::chrono::milliseconds(1000);
+constexpr auto kHedgePoll = std::chrono::milliseconds(20);
+/// A host that has never answered is not worth more: its name is wrong, or it is not there.
+constexpr unsigned kAttemptsOfUnknownHost = 3;
+constexpr uint64_t kMostHedgeBytes = uint64_t{16} << 20;
+
+Error interrupted_error(const std::string& object) {
+  return {.code = Code::kInterrupted,
+          .message = "the request was given up because the reader ended",
+          .origin = {.shard = object}};
+}
+
+}  // namespace
+
+/// A call on its way.
+struct TransferLoop::Job {
+  HttpCall call;
+  Fetcher::Done done;
+  HttpRequest request;  // as of now: redirects change it
+  bool is_signed = true;
+  unsigned attempts = 0;
+  unsigned redirects = 0;
+  unsigned live = 0;
+  bool hedged = false;
+  uint64_t received = 0;  // bytes at the front of the memory that earlier attempts brought
+  uint64_t sequence = 0;
+  Clock::time_point begin = Clock::now();
+
+  bool may_keep_bytes() const { return request.range && call.check; }
+  MutableBytes rest() const {
+    return request.into.empty() ? MutableBytes() : request.into.subspan(received);
+  }
+};
+
+bool TransferLoop::MoreUrgent::operator()(const JobPointer& a, const JobPointer& b) const {
+  if (a->call.deadline != b->call.deadline) return a->call.deadline < b->call.deadline;
+  return a->sequence < b->sequence;
+}
+
+TransferLoop::TransferLoop(const FetcherOptions& options)
+    : options_(options), multi_(curl().multi_init()) {
+  curl().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, 256L);
+  sigset_t all, before;  // signals are the program's: this thread takes none away
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TransferLoop::~TransferLoop() {
+  {
+    std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  curl().multi_wakeup(multi_.get());
+  thread_.join();
+}
+
+void TransferLoop::start(HttpCall call, Fetcher::Done done) {
+  auto job = std::make_shared<Job>();
+  job->request = call.request;
+  job->call = std::move(call);
+  job->done = std::move(done);
+  {
+    std::scoped_lock lock(mutex_);
+    job->sequence = sequence_++;
+    incoming_.push_back(std::move(job));
+  }
+  curl().multi_wakeup(multi_.get());
+}
+
+std::map<std::string, HostCounters> TransferLoop::counters() const {
+  std::scoped_lock lock(mutex_);
+  return counters_;
+}
+
+void TransferLoop::run() {
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), "headrace-http");
+#endif
+  while (true) {
+    {
+      std::scoped_lock lock(mutex_);
+      if (stopping_) break;
+    }
+    take_incoming();
+    const auto now = Clock::now();
+    release_delayed(now);
+    send_waiting(now);
+    start_hedges(now);
+    int running = 0;
+    curl().multi_perform(multi_.get(), &running);
+    if (collect_ended()) continue;
+    curl().multi_poll(multi_.get(), nullptr, 0, poll_milliseconds(now), nullptr);
+  }
+  interrupt_all();
+}
+
+void TransferLoop::interrupt_all() {
+  take_incoming();
+  std::set<JobPointer> jobs;
+  for (auto& [easy, live] : live_) jobs.insert(live.job);
+  for (auto& [name, host] : hosts_) jobs.insert(host.waiting.begin(), host.waiting.end());
+  for (auto& [when, job] : delayed_) jobs.insert(job);
+  for (const JobPointer& job : jobs) {
+    drop_live(job);
+    job->done(interrupted_error(job->call.object));
+  }
+}
+
+void TransferLoop::take_incoming() {
+  std::vector<JobPointer> jobs;
+  {
+    std::scoped_lock lock(mutex_);
+    jobs.swap(incoming_);
+  }
+  for (const JobPointer& job : jobs) enqueue(job);
+}
+
+TransferLoop::Host& TransferLoop::host(const Job& job) {
+  return hosts_.try_emplace(job.request.url.origin(), options_).first->second;
+}
+
+void TransferLoop::enqueue(const JobPointer& job) { host(*job).waiting.insert(job); }
+
+void TransferLoop::release_delayed(Clock::time_point now) {
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
+    enqueue(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+  }
+}
+
+void TransferLoop::send_waiting(Clock::time_point now) {
+  for (auto& [name, host] : hosts_) {
+    while (!host.waiting.empty() && host.pace.may_send(now)) {
+      const JobPointer job = *host.waiting.begin();
+      host.waiting.erase(host.waiting.begin());
+      send(job, host, false);
+    }
+  }
+}
+
+/// A read whose first byte takes longer than nearly all others is asked for once more; whichever
+/// answer comes first counts.
+void TransferLoop::start_hedges(Clock::time_point now) {
+  if (!options_.hedge) return;
+  std::vector<JobPointer> slow;
+  for (auto& [easy, live] : live_) {
+    const Job& job = *live.job;
+    const bool may = !job.hedged && job.call.retry && job.request.method == "GET" &&
+                     !job.request.into.empty() && job.request.into.size() <= kMostHedgeBytes;
+    if (!may || live.attempt->first_byte()) continue;
+    const auto limit = host(job).pace.slow_first_byte();
+    if (limit && now - live.attempt->begin() > *limit) slow.push_back(live.job);
+  }
+  for (const JobPointer& job : slow) {
+    Host& its_host = host(*job);
+    if (!its_host.pace.may_send(now) || !its_host.pace.take_hedge()) continue;
+    job->hedged = true;
+    send(job, its_host, true);
+  }
+}
+
+void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
+  HttpRequest request = job->request;
+  Live live{.attempt = nullptr, .job = job, .memory = nullptr};
+  request.into = job->rest();
+  if (hedge) {
+    live.memory = std::make_unique_for_overwrite<std::byte[]>(request.into.size());
+    request.into = MutableBytes(live.memory.get(), request.into.size());
+  }
+  if (request.range) {
+    request.range->first += job->received;
+    request.headers.set("Range", "bytes=" + std::to_string(request.range->first) + "-" +
+                                     std::to_string(request.range->last));
+  }
+  if (job->call.signer && job->is_signed) {
+    if (auto status = job->call.signer->sign(request); !status.ok())
+      return deliver(job, std::move(status).error());
+  }
+  if (!hedge) ++job->attempts;
+  ++job->live;
+  live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request));
+  CURL* easy = live.attempt->handle();
+  live_[easy] = std::move(live);
+  curl().multi_add_handle(multi_.get(), easy);
+  host.pace.sent();
+}
+
+bool TransferLoop::collect_ended() {
+  bool any = false;
+  int left = 0;
+  while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    ended(message->easy_handle, message->data.result);
+    any = true;
+  }
+  return any;
+}
+
+void TransferLoop::ended(CURL* easy, CURLcode code) {
+  const auto found = live_.find(easy);
+  Live live = std::move(found->second);
+  live_.erase(found);
+  curl().multi_remove_handle(multi_.get(), easy);
+  const JobPointer& job = live.job;
+  --job->live;
+
+  Host& its_host = host(*job);
+  HostPace& pace = its_host.pace;
+  pace.ended(live.attempt->body_bytes(), !its_host.waiting.empty(), Clock::now());
+  if (const auto first_byte = live.attempt->first_byte()) pace.answered(*first_byte);
+
+  Attempt::Outcome outcome = live.attempt->finish(code);
+  const bool won = outcome.result.ok() && !is_worth_another_attempt(outcome.result->status);
+  if (!won && job->live > 0) return;  // its twin is still on its way
+  if (won) drop_live(job);
+  if (live.memory && won && outcome.result->is_success()) {
+    const MutableBytes rest = job->rest();
+    std::memcpy(rest.data(), live.memory.get(), rest.size());
+  }
+  if (!won && !live.memory && job->may_keep_bytes()) {
+    // An answer may break at its very last byte: one is asked for again, so that a range remains.
+    job->received += std::min<uint64_t>(live.attempt->good_bytes(), job->rest().size() - 1);
+  }
+  judge(job, std::move(outcome));
+  std::scoped_lock lock(mutex_);
+  counters_[job->request.url.origin()] = pace.counters;
+}
+
+void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
+  if (!outcome.result.ok()) {
+    if (outcome.retry && try_again(job, outcome)) return;
+    Error error = std::move(outcome.result).error();
+    if (job->attempts > 1)
+      error.message += ", after " + std::to_string(job->attempts) + " attempts";
+    return deliver(job, std::move(error));
+  }
+  HttpResponse& response = *outcome.result;
+  if (is_worth_another_attempt(response.status) && try_again(job, outcome)) return;
+  const bool redirect = response.status >= 301 && response.status <= 308 && response.status != 304;
+  if (redirect && job->redirects < job->call.redirects && response.headers.find("Location"))
+    return follow(job, std::move(response));
+  response.body_bytes += job->received;
+  host(*job).pace.counters.bytes_needed += response.body_bytes;
+  deliver(job, std::move(response));
+}
+
+void TransferLoop::follow(const JobPointer& job, HttpResponse response) {
+  auto next = redirected(job->request, response);
+  if (!next.ok()) return deliver(job, std::move(next).error().at({.shard = job->call.object}));
+  ++job->redirects;
+  ++host(*job).pace.counters.redirects;
+  job->is_signed = job->is_signed && next->url.same_origin(job->request.url);
+  job->request = std::move(*next);
+  --job->attempts;  // a hop is not a failure
+  job->hedged = false;
+  enqueue(job);
+}
+
+bool TransferLoop::try_again(const JobPointer& job, const Attempt::Outcome& outcome) {
+  HostPace& pace = host(*job).pace;
+  const auto now = Clock::now();
+  auto delay = jittered_delay(options_, job->attempts, random_);
+  if (outcome.result.ok()) {
+    if (const auto asked = asked_delay(*outcome.result)) delay += *asked;
+    if (is_throttling(outcome.result->status)) pace.throttled(delay, now);
+  }
+  const bool unknown_host = !outcome.connected && !pace.has_answered();
+  const unsigned most = unknown_host ? kAttemptsOfUnknownHost : options_.max_attempts;
+  if (!job->call.retry || job->attempts >= most) return false;
+  if (now + delay > job->begin + job->call.patience) return false;
+  if (!pace.take_retry()) return false;
+  job->hedged = false;
+  delayed_.emplace(now + delay, job);
+  return true;
+}
+
+void TransferLoop::deliver(const JobPointer& job, Result<HttpResponse> result) {
+  drop_live(job);
+  {
+    std::scoped_lock lock(mutex_);
+    counters_[job->request.url.origin()] = host(*job).pace.counters;
+  }
+  job->done(std::move(result));
+}
+
+/// Ends the job's other transfers: their connections are closed, their answers forgotten.
+void TransferLoop::drop_live(const JobPointer& job) {
+  for (auto it = live_.begin(); job->live > 0 && it != live_.end();) {
+    if (it->second.job != job) {
+      ++it;
+      continue;
+    }
+    host(*job).pace.ended(it->second.attempt->body_bytes(), false, Clock::now());
+    curl().multi_remove_handle(multi_.get(), it->first);
+    it = live_.erase(it);
+    --job->live;
+  }
+}
+
+int TransferLoop::poll_milliseconds(Clock::time_point now) const {
+  auto until = now + (options_.hedge && !live_.empty() ? kHedgePoll : kLongestPoll);
+  if (!delayed_.empty()) until = std::min(until, delayed_.begin()->first);
+  for (const auto& [name, host] : hosts_)
+    if (!host.waiting.empty() && host.pace.not_before() > now)
+      until = std::min(until, host.pace.not_before());
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+  return static_cast<int>(std::max<int64_t>(wait, 0));
+}
+
+}  // namespace headrace
