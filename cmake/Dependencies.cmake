@@ -19,7 +19,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 # What each module links beyond the modules below it.
 set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})
-set(HEADRACE_io_LIBRARIES)
+set(HEADRACE_io_LIBRARIES nlohmann_json::nlohmann_json)
 set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2)
 set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::HWY
     nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)

@@ -90,6 +90,12 @@ class Store {
   virtual Result<std::unique_ptr<ByteSink>> create(const std::string& path) = 0;
   /// Removing what is not there is a success.
   virtual Status remove(const std::string& path) = 0;
+  /// Whether commit_if_absent() keeps two writers apart that come at the same instant. Without, it
+  /// looks and then writes.
+  virtual bool creates_atomically() const { return true; }
+  /// Ends a series of changes that belong together: where a store shows changes to others in groups
+  /// (the Hub's commits), this is one. Elsewhere they were visible all along.
+  virtual Status publish() { return {}; }
   /// Everything committed so far is on stable storage (fsync of files and folders) afterwards.
   virtual Status sync() = 0;
 };

@@ -10,6 +10,8 @@ namespace headrace {
 
 uint64_t xxh3(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
+uint64_t xxh64(ByteView bytes, uint64_t seed) { return XXH64(bytes.data(), bytes.size(), seed); }
+
 Xxh3Stream::Xxh3Stream() : state_(XXH3_createState()) {
   if (!state_) throw std::bad_alloc();
   reset();

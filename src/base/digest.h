@@ -16,6 +16,9 @@ namespace headrace {
 /// XXH3, 64 bits, seed 0.
 uint64_t xxh3(ByteView bytes);
 
+/// XXH64, the older one, for services that use it.
+uint64_t xxh64(ByteView bytes, uint64_t seed = 0);
+
 /// XXH3, 64 bits, of a stream of pieces.
 class Xxh3Stream {
  public:

@@ -51,11 +51,17 @@ struct HttpCall {
   /// Looks at status and headers before the first byte of the body is taken (range checks have been
   /// made). An error ends the call, but for Code::kPartial, which is tried again.
   std::function<Status(const HttpResponse&)> check = {};
+  /// Asked when an attempt failed (`answer` is null) or was answered with an error: whether to try
+  /// again after the usual delay. `usual` is what would be done without asking; `url` may be
+  /// changed to another place of the object. Runs on the fetcher's thread.
+  std::function<bool(Url& url, const HttpResponse* answer, bool usual)> again = {};
   /// Whether a second attempt can do harm (a multipart upload's completion).
   bool retry = true;
   /// Redirects that are followed. To another origin neither signer nor headers come along, but for
   /// Range, If-Range and Accept; from https to http never.
   unsigned redirects = 0;
+  /// Other origins that are one service with the request's own: the signer goes with a redirect.
+  std::function<bool(const Url&)> trusted = {};
   /// From the first attempt to giving up.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 };

@@ -244,15 +244,14 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
 }
 
 void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
+  if (may_be_repeated(job, outcome) && try_again(job, outcome)) return;
   if (!outcome.result.ok()) {
-    if (outcome.retry && try_again(job, outcome)) return;
     Error error = std::move(outcome.result).error();
     if (job->attempts > 1)
       error.message += ", after " + std::to_string(job->attempts) + " attempts";
     return deliver(job, std::move(error));
   }
   HttpResponse& response = *outcome.result;
-  if (is_worth_another_attempt(response.status) && try_again(job, outcome)) return;
   const bool redirect = response.status >= 301 && response.status <= 308 && response.status != 304;
   if (redirect && job->redirects < job->call.redirects && response.headers.find("Location"))
     return follow(job, std::move(response));
@@ -261,12 +260,29 @@ void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
   deliver(job, std::move(response));
 }
 
+/// Whether this outcome is not the last word; the call may name another place for the next attempt.
+bool TransferLoop::may_be_repeated(const JobPointer& job, const Attempt::Outcome& outcome) {
+  const HttpResponse* answer = outcome.result.ok() ? &*outcome.result : nullptr;
+  const bool usual = answer == nullptr ? outcome.retry : is_worth_another_attempt(answer->status);
+  if (!job->call.again || (answer != nullptr && answer->status < 400)) return usual;
+  Url url = job->request.url;
+  if (!job->call.again(url, answer, usual)) return false;
+  if (url == job->request.url) return true;
+  job->request = job->call.request;
+  job->request.url = std::move(url);
+  job->is_signed = true;
+  job->redirects = 0;
+  return true;
+}
+
 void TransferLoop::follow(const JobPointer& job, HttpResponse response) {
   auto next = redirected(job->request, response);
   if (!next.ok()) return deliver(job, std::move(next).error().at({.shard = job->call.object}));
   ++job->redirects;
   ++host(*job).pace.counters.redirects;
-  job->is_signed = job->is_signed && next->url.same_origin(job->request.url);
+  const bool trusted = next->url.same_origin(job->request.url) ||
+                       (job->call.trusted && job->call.trusted(next->url));
+  job->is_signed = job->is_signed && trusted;
   job->request = std::move(*next);
   --job->attempts;  // a hop is not a failure
   job->hedged = false;

@@ -62,6 +62,7 @@ class TransferLoop {
   void send(const JobPointer& job, Host& host, bool hedge);
   void ended(CURL* easy, CURLcode code);
   void judge(const JobPointer& job, Attempt::Outcome outcome);
+  bool may_be_repeated(const JobPointer& job, const Attempt::Outcome& outcome);
   void follow(const JobPointer& job, HttpResponse response);
   bool try_again(const JobPointer& job, const Attempt::Outcome& outcome);
   void deliver(const JobPointer& job, Result<HttpResponse> result);

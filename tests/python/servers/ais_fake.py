@@ -22,10 +22,22 @@ import uuid
 from pathlib import Path
 
 import xxhash
-from servers.ais_target import ObjectHook, Target, failure, split_object
+from servers.ais_target import SEED, ObjectHook, Target, failure, split_object
 from servers.web import Reply, Request, WebServer
 
 PAGE = 10_000
+
+
+def weight(seed: int) -> int:
+    """AIStore's: SplitMix64 twice, then one step of xoshiro256**."""
+    mask, z = 2**64 - 1, seed
+    for _ in range(2):
+        z = (z + 0x9E3779B97F4A7C15) & mask
+        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+        z ^= z >> 31
+    z = z * 5 & mask
+    return ((z << 7 | z >> 57) & mask) * 9 & mask
 
 
 class AisFake:
@@ -101,7 +113,7 @@ class AisFake:
                 "daemon_port": str(server.port),
                 "direct_url": server.origin,
             }
-            digest = xxhash.xxh64_intdigest(node_id.encode(), 1103515245)
+            digest = xxhash.xxh64_intdigest(node_id.encode(), SEED)
             return {
                 "public_net": net,
                 "daemon_type": kind,

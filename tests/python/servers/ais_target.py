@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from servers.ais_fake import AisFake
 
 
+SEED = 1103515245  # of the digests that place objects
+
+
 def checksum(data: bytes) -> str:
     return f"{xxhash.xxh64(data).intdigest():016x}"
 
@@ -63,6 +66,7 @@ ObjectHook = Callable[["Target", Request, str, str], "Reply | None"]
 class Target:
     def __init__(self, cluster: AisFake, number: int):
         self.id = f"t{number}fake"
+        self.digest = xxhash.xxh64_intdigest(self.id.encode(), SEED)
         self.objects: Objects = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
         self.in_map = True
