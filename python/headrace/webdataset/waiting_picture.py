@@ -21,6 +21,7 @@ _Corners = tuple[int, int, int, int]  # left, top, right, bottom
 #: Pictures keep their pixels in `_im` since Pillow 11; from 13 on it scales in another order.
 _CAN_WAIT = "_im" in vars(Image.Image())
 _SCALES_ALIKE = int(PIL.__version__.split(".")[0]) < 13
+_SLIVER = 100  # taller ones Pillow scales down the columns first
 _MOST_SCALED = 1 << 26  # pixels; more is Pillow's business
 
 
@@ -99,6 +100,8 @@ def _scaled(picture: Any, size: Any, resample: Any) -> Image.Image | None:
     if len(size) != 2 or not all(type(side) is int and side > 0 for side in size):
         return None
     if size == picture.size or size[0] * size[1] > _MOST_SCALED:
+        return None
+    if picture.height > _SLIVER * picture.width:
         return None
     file, corners = picture.__dict__["_waiting"]
     resample = Image.Resampling.BICUBIC if resample is None else resample

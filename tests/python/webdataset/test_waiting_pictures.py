@@ -86,6 +86,18 @@ def test_parts_and_their_scaling_have_the_bytes_of_pillow(path):
     assert not is_waiting(mine)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 30])
+def test_slivers_are_scaled_as_pillow_does(width):
+    file = io.BytesIO()
+    noise = np.random.default_rng(width).integers(0, 256, (301, width, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(file, "JPEG", quality=95)
+    theirs, mine = decoded(real, file.getvalue()), decoded(ours, file.getvalue())
+    assert is_waiting(mine)
+    for size in [(7, 33), (1, 99), (2, 350), (200, 100)]:
+        for kind in FILTERS:
+            assert mine.crop((0, 0, *mine.size)).resize(size, kind) == theirs.resize(size, kind)
+
+
 def drawn_on(picture):
     ImageDraw.Draw(picture).line((0, 0, 9, 9), (255, 0, 0))
     return picture
