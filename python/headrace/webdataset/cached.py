@@ -19,7 +19,7 @@ from .utils import PipelineStage
 
 
 def _copy(sample: Any) -> Any:
-    return dict(sample) if isinstance(sample, dict) else sample
+    return dict(sample) if isinstance(sample, dict) and not utils.strict_compat() else sample
 
 
 class Cached(PipelineStage):

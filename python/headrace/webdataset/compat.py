@@ -6,7 +6,7 @@ import os
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import utils
@@ -59,10 +59,13 @@ def check_empty(source: Iterable[Any]) -> Iterator[Any]:
     )
 
 
-@dataclass
-class _Cache:
-    folder: str | None
-    size: float
+class _EnvironmentCache(FileCache):
+    """The cache that WDS_CACHE switches on. The original reads it, and opens straight."""
+
+    def __call__(self, urls: Iterable[Any]) -> Iterator[dict[str, Any]]:
+        if utils.strict_compat():
+            return StreamingOpen(self.verbose, self.handler)(urls)
+        return super().__call__(urls)
 
 
 class WebDataset(DataPipeline, FluidInterface):
@@ -96,30 +99,20 @@ class WebDataset(DataPipeline, FluidInterface):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        is_resampled = resampled or mode == "resampled"
-        shards = _shards_to_shuffle(shardshuffle, is_resampled)
-        cache = _cache_of(cache_dir, cache_size)
+        args = SimpleNamespace(**{k: v for k, v in locals().items() if k != "__class__"})
+        args.mode = "resampled" if resampled else mode
+        args.shardshuffle = _shards_to_shuffle(shardshuffle, args.mode == "resampled")
         self.seed = _seed_of(seed)
+        self.update_cache_info(args)
 
-        self.append(_shard_source(urls, is_resampled, mode))
+        self.create_url_iterator(args)
         self.append(nodesplitter)
         self.append(workersplitter)
-        if shards > 0 and detshuffle:
-            self.append(detshuffle_stage(shards, seed=self.seed))
-        elif shards > 0:
-            self.append(ShardShuffle(shards, self.seed))
-        if cache.folder is None or cache.size == 0:
-            self.append(StreamingOpen(verbose=verbose, handler=handler))
-        else:
-            self.append(
-                FileCache(
-                    cache_dir=cache.folder,
-                    cache_size=int(cache.size),
-                    url_to_name=url_to_cache_name if url_to_name is pipe_cleaner else url_to_name,
-                    verbose=verbose,
-                    handler=handler,
-                )
-            )
+        if args.shardshuffle > 0 and detshuffle:
+            self.append(detshuffle_stage(args.shardshuffle, seed=self.seed))
+        elif args.shardshuffle > 0:
+            self.append(ShardShuffle(args.shardshuffle, self.seed))
+        self.append(_opener(args))
         self.append(
             FilterFunction(
                 tar_file_expander,
@@ -132,6 +125,25 @@ class WebDataset(DataPipeline, FluidInterface):
         if empty_check:
             self.append(check_empty)
         self.pipeline = [stage for stage in self.pipeline if stage is not None]
+
+    def update_cache_info(self, args: SimpleNamespace) -> None:
+        """Looks at WDS_CACHE and WDS_CACHE_SIZE if no folder is given: a step of the constructor.
+
+        `args` has its arguments; a subclass may change them here. ValueError: there is no such
+        folder.
+        """
+        args.cache_by_environment = args.cache_dir is None
+        if args.cache_dir is None:
+            args.cache_dir = os.environ.get("WDS_CACHE")
+            args.cache_size = float(os.environ.get("WDS_CACHE_SIZE", args.cache_size))
+        if args.cache_dir is not None:
+            args.cache_dir = os.path.expanduser(args.cache_dir)
+            if not os.path.exists(args.cache_dir):
+                raise ValueError(f"cache directory {args.cache_dir} does not exist")
+
+    def create_url_iterator(self, args: SimpleNamespace) -> None:
+        """Adds the stage that gives the shards of `args.urls`: a step of the constructor."""
+        self.append(_shard_source(args.urls, args.mode))
 
     def exact(
         self,
@@ -181,18 +193,19 @@ def _shards_to_shuffle(shardshuffle: Any, is_resampled: bool) -> int:
     return int(shardshuffle)
 
 
-def _cache_of(cache_dir: str | None, cache_size: float) -> _Cache:
-    """The folder that is given, or that of WDS_CACHE."""
-    folder, size = cache_dir, float(cache_size)
-    if folder is None:
-        named = os.environ.get("WDS_CACHE")
-        if named is not None and not os.path.exists(named):
-            raise ValueError(f"cache directory {named} does not exist")
-        folder = None if utils.strict_compat() else named
-        size = float(os.environ.get("WDS_CACHE_SIZE", size))
-    elif not os.path.exists(folder):
-        raise ValueError(f"cache directory {folder} does not exist")
-    return _Cache(folder, size)
+def _opener(args: SimpleNamespace) -> Any:
+    """What opens shards: straight, or through copies in a folder."""
+    if args.cache_dir is None or args.cache_size == 0:
+        return StreamingOpen(verbose=args.verbose, handler=args.handler)
+    by_url = args.url_to_name is pipe_cleaner
+    cache = _EnvironmentCache if args.cache_by_environment else FileCache
+    return cache(
+        cache_dir=args.cache_dir,
+        cache_size=int(args.cache_size),
+        url_to_name=url_to_cache_name if by_url else args.url_to_name,
+        verbose=args.verbose,
+        handler=args.handler,
+    )
 
 
 def _seed_of(seed: int | None) -> int:
@@ -203,7 +216,7 @@ def _seed_of(seed: int | None) -> int:
     return random.randint(0, _MAX_SEED)
 
 
-def _shard_source(urls: Any, is_resampled: bool, mode: str | None) -> Any:
+def _shard_source(urls: Any, mode: str | None) -> Any:
     if isinstance(urls, str) and urls.endswith((".yaml", ".yml")):
         return MultiShardSample(urls)
     if isinstance(urls, dict):
@@ -213,6 +226,6 @@ def _shard_source(urls: Any, is_resampled: bool, mode: str | None) -> Any:
         raise ValueError("unimplemented: a list of shards in JSON; give the list itself")
     if isinstance(urls, str) and urls.endswith("/"):
         return DirectoryShardList(urls, mode=mode)
-    if is_resampled:
+    if mode == "resampled":
         return ResampledShards(urls)
     return SimpleShardList(urls)

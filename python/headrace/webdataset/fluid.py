@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import filters
+from . import filters, utils
 from .filters import default_collation_fn
 from .handlers import Handler, reraise_exception
 
@@ -17,6 +17,10 @@ class FluidInterface:
 
     def compose(self: _F, *args: Any) -> _F:
         raise NotImplementedError
+
+    def wants_strict(self) -> bool:
+        """Whether it shall behave as the original does."""
+        return utils.strict_compat()
 
     def batched(
         self: _F,
@@ -33,9 +37,7 @@ class FluidInterface:
 
     def listed(self: _F, batchsize: int, partial: bool = True) -> _F:
         """Lists of samples."""
-        from . import utils
-
-        keep_rest = True if utils.strict_compat() else partial
+        keep_rest = partial or self.wants_strict()
         return self.compose(
             filters.batched(batchsize=batchsize, collation_fn=None, partial=keep_rest)
         )

@@ -61,8 +61,6 @@ class MultiShardSample(IterableDataset):
             shards = entry.get("shards", [])
             names = [shards] if isinstance(shards, str) else shards
             urls = [prefix + bucket + url for name in names for url in expand_urls(expand(name))]
-            for url in urls:
-                _refuse_command(url)
             resample, choose = int(entry.get("resample", -1)), int(entry.get("choose", -1))
             if resample > 0 and choose > 0:
                 raise ValueError(f"{entry.get('name')}: choose and resample exclude each other")
@@ -90,6 +88,7 @@ class MultiShardSample(IterableDataset):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for shard in self.get_shards_for_epoch():
+            _refuse_command(shard)
             yield {"url": shard}
 
 

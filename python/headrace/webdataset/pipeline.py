@@ -31,6 +31,7 @@ class DataPipeline(IterableDataset, PipelineStage):
         self.length = -1
         self.repetitions = 1
         self.nsamples = -1
+        self.is_strict = False
         for arg in args:
             if arg is None:
                 continue
@@ -76,6 +77,9 @@ class DataPipeline(IterableDataset, PipelineStage):
                 return
 
     def __iter__(self) -> Iterator[Any]:
+        return utils.strictly(self._passes) if self.is_strict else self._passes()
+
+    def _passes(self) -> Iterator[Any]:
         if self.repetitions == 1 and (self.nsamples < 0 or utils.strict_compat()):
             return iter(self.iterator1())
         return islice(self.iterator(), self.nsamples) if self.nsamples > 0 else self.iterator()
@@ -93,6 +97,20 @@ class DataPipeline(IterableDataset, PipelineStage):
         result = copy.copy(self)
         result.pipeline = [_own(stage) for stage in self.pipeline] + [*args]
         return result
+
+    def strict_compat(self: _P) -> _P:
+        """The same pipeline with the original's behaviour, also where that loses data.
+
+        What HEADRACE_WDS_STRICT=1 does for all pipelines, for this one and what is made from it.
+        Call it on the data set, not on a loader over it, and before `with_epoch` and its like.
+        """
+        result = self._changed()
+        result.is_strict = True
+        return result
+
+    def wants_strict(self) -> bool:
+        """Whether this pipeline, or all, shall behave as the original does."""
+        return self.is_strict or utils.strict_compat()
 
     def with_length(self: _P, n: int, silent: bool = False) -> _P:
         """The same stream with `len()` n. It is not cut: only those who ask are told."""
@@ -126,7 +144,7 @@ class DataPipeline(IterableDataset, PipelineStage):
 
     def _changed(self: _P) -> _P:
         """What the last three change: a copy, or, as the original has it, the object itself."""
-        if utils.strict_compat():
+        if self.wants_strict():
             return self
         result = copy.copy(self)
         result.pipeline = [_own(stage) for stage in self.pipeline]

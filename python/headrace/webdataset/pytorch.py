@@ -41,3 +41,16 @@ class IterableDataset:
         from torch.utils.data import ChainDataset
 
         return ChainDataset([self, other])  # type: ignore[list-item, unused-ignore]
+
+
+def __getattr__(name: str) -> Any:
+    """torch's classes under the names that scripts import from here."""
+    if name == "DataLoader":
+        from torch.utils.data import DataLoader
+
+        return DataLoader
+    if name == "TorchTensor":
+        from torch import Tensor
+
+        return Tensor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

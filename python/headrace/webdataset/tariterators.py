@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from . import utils
 from .currying import pipelinefilter
 from .gopen import gopen
 from .handlers import Handler, reraise_exception
@@ -185,7 +186,8 @@ def samples_of_streams(
                         )
                     yield from samples
                     is_read = True
-                    stream.close()
+                    if not utils.strict_compat():
+                        stream.close()  # says how a command ended
                     break
                 except Exception as exn:
                     exn.args = (*exn.args, stream, url)

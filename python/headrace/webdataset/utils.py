@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
 import glob
@@ -12,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from .pytorch import torch_data
@@ -20,9 +22,37 @@ from .pytorch import torch_data
 enforce_security: bool = os.environ.get("WDS_SECURE", "0") not in ("", "0")
 
 
+_runs_strictly: ContextVar[bool] = ContextVar("_runs_strictly", default=False)
+
+
 def strict_compat() -> bool:
-    """Whether the original's behaviour is wanted also where it loses data (HEADRACE_WDS_STRICT)."""
-    return os.environ.get("HEADRACE_WDS_STRICT", "0") not in ("", "0")
+    """Whether the original's behaviour is wanted also where it loses data.
+
+    By HEADRACE_WDS_STRICT, or by `strict_compat()` of the pipeline that is running.
+    """
+    return _runs_strictly.get() or os.environ.get("HEADRACE_WDS_STRICT", "0") not in ("", "0")
+
+
+def strictly(start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """The items of `start()`, with `strict_compat()` true in all that runs to make them."""
+    with _strict():
+        items = start()
+    while True:
+        with _strict():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+@contextlib.contextmanager
+def _strict() -> Iterator[None]:
+    before = _runs_strictly.set(True)
+    try:
+        yield
+    finally:
+        _runs_strictly.reset(before)
 
 
 def refuse_if_secure(what: str) -> None:
