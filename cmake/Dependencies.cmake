@@ -9,6 +9,7 @@ if(HEADRACE_TIFF)
   find_package(TIFF REQUIRED)
 endif()
 find_package(nlohmann_json REQUIRED)
+find_package(pugixml REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
@@ -19,7 +20,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 # What each module links beyond the modules below it.
 set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})
-set(HEADRACE_io_LIBRARIES nlohmann_json::nlohmann_json)
+set(HEADRACE_io_LIBRARIES nlohmann_json::nlohmann_json pugixml::pugixml)
 set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2)
 set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::HWY
     nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)

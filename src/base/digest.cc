@@ -1,6 +1,7 @@
 #include "base/digest.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <xxhash.h>
 
 #include <array>
@@ -43,14 +44,28 @@ std::string Sha256Stream::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   if (EVP_DigestFinal_ex(context_.get(), digest.data(), &size) != 1) throw std::bad_alloc();
+  return headrace::hex(std::as_bytes(std::span(digest).first(size)));
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest.data(),
+           &size) == nullptr)
+    throw std::bad_alloc();
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+std::string hex(ByteView bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(size_t{2} * size);
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += kDigits[digest[i] >> 4];
-    hex += kDigits[digest[i] & 15];
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
   }
-  return hex;
+  return text;
 }
 
 std::string sha256_hex(ByteView bytes) {

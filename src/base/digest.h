@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "headrace/bytes.h"
 
@@ -53,6 +54,12 @@ class Sha256Stream {
   };
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
+
+/// HMAC with SHA-256: 32 bytes, as they are.
+std::string hmac_sha256(std::string_view key, std::string_view message);
+
+/// Two lower-case hexadecimal digits a byte.
+std::string hex(ByteView bytes);
 
 /// 16 lower-case hexadecimal digits.
 std::string hex64(uint64_t value);

@@ -4,6 +4,7 @@
 #include "io/http/http_store.h"
 #include "io/local_store.h"
 #include "io/memory_store.h"
+#include "io/s3/s3_store.h"
 #include "io/urls.h"
 
 namespace headrace {
@@ -49,12 +50,13 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location, Durabilit
   const std::string scheme = url_scheme(location);
   if (scheme == "mem") return open_memory_store(location);
   if (scheme == "http" || scheme == "https") return HttpStore::open_location(location);
+  if (scheme == "s3") return open_s3_store(location);
   if (scheme.empty() || scheme == "file")
     return std::shared_ptr<Store>(std::make_shared<LocalStore>(local_path(location), durability));
   return Error{.code = Code::kUsage,
                .message = "'" + scheme + ":' locations are not supported",
                .origin = {location, "", Origin::kNoOffset},
-               .hint = "Give a path, or a URL of file:, http: or https:."};
+               .hint = "Give a path, or a URL of file:, http:, https: or s3:."};
 }
 
 }  // namespace headrace

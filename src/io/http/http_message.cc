@@ -94,8 +94,8 @@ std::string HttpResponse::etag() const {
 }
 
 std::optional<uint64_t> HttpResponse::total_bytes() const {
-  if (status == 206) {
-    const auto range = ContentRange::parse(headers.get("Content-Range"));
+  if (const std::string* text = headers.find("Content-Range"); text != nullptr || status == 206) {
+    const auto range = ContentRange::parse(text != nullptr ? *text : "");
     return range ? range->total : std::nullopt;
   }
   std::string_view length = headers.get("Content-Length");

@@ -79,7 +79,7 @@ struct HttpResponse {
   bool is_success() const { return status >= 200 && status < 300; }
   /// ETag without quotes and W/.
   std::string etag() const;
-  /// Of a 206 its Content-Range's total, else Content-Length; nothing if neither says.
+  /// The total of a Content-Range, else Content-Length; nothing if neither says.
   std::optional<uint64_t> total_bytes() const;
 };
 

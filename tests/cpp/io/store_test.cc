@@ -131,7 +131,7 @@ TEST(LocalStore, AFolderGoesWithItsLastObjectAndComesAgain) {
 }
 
 TEST(OpenStore, UnknownSchemesAreRefusedAndMemoryIsShared) {
-  EXPECT_EQ(open_store("s3://bucket/x").error().code, Code::kUsage);
+  EXPECT_EQ(open_store("gopher://bucket/x").error().code, Code::kUsage);
   ASSERT_TRUE(put(**open_store("mem:shared"), "x", as_bytes("1")).ok());
   EXPECT_EQ(*(*open_store("mem:shared"))->read("x"), "1");
   TemporaryFolder folder;

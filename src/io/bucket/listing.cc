@@ -1,0 +1,99 @@
+#include "io/bucket/listing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/try.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kMostAtOnce = 16;
+
+class Listing {
+ public:
+  Listing(const BucketService& service, Fetcher& fetcher) : service_(service), fetcher_(fetcher) {}
+
+  Result<ListPage> page(const ListRequest& request) const {
+    const std::string where = service_.name() + "/" + request.prefix;
+    HR_TRY(const HttpResponse answer,
+           send_to(service_, fetcher_, [&] { return service_.list(request); }));
+    if (!answer.is_success()) return service_.error("list", where, answer);
+    HR_TRY(ListPage found, service_.parse_list(answer));
+    if (!found.next.empty() && found.next == request.token)
+      return Error{.code = Code::kFailure,
+                   .message = "the server gives the same page of the listing again and again",
+                   .origin = {.shard = where}};
+    return found;
+  }
+
+  /// The page that `request` asks for and all after it, added to `all`.
+  Status walk(ListRequest request, ListPage* all) const {
+    do {
+      HR_TRY(ListPage found, page(request));
+      add(std::move(found), all);
+      request.token = all->next;
+    } while (!request.token.empty());
+    return {};
+  }
+
+  /// Each prefix, by threads that wait for their answers.
+  Status walk_all(const std::vector<std::string>& prefixes, ListPage* all) const {
+    std::atomic<size_t> next = 0;
+    std::mutex mutex;
+    std::optional<Error> failed;
+    const auto work = [&] {
+      for (size_t i; (i = next++) < prefixes.size();) {
+        ListPage found;
+        const Status status = walk({prefixes[i]}, &found);
+        const std::lock_guard lock(mutex);
+        if (status.ok()) {
+          add(std::move(found), all);
+          continue;
+        }
+        if (!failed) failed = status.error();
+        next = prefixes.size();
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (size_t i = 0; i < std::min(kMostAtOnce, prefixes.size()); ++i)
+        threads.emplace_back(work);
+    }
+    if (failed) return *std::move(failed);
+    return {};
+  }
+
+ private:
+  static void add(ListPage found, ListPage* all) {
+    std::move(found.entries.begin(), found.entries.end(), std::back_inserter(all->entries));
+    std::move(found.prefixes.begin(), found.prefixes.end(), std::back_inserter(all->prefixes));
+    all->next = std::move(found.next);
+  }
+
+  const BucketService& service_;
+  Fetcher& fetcher_;
+};
+
+}  // namespace
+
+Result<std::vector<StoreEntry>> list_bucket(const BucketService& service, Fetcher& fetcher,
+                                            const std::string& prefix) {
+  const Listing listing(service, fetcher);
+  HR_TRY(ListPage all, listing.page({prefix}));
+  if (!all.next.empty()) {
+    all = {};
+    HR_CHECK(listing.walk({prefix, true}, &all));
+    HR_CHECK(listing.walk_all(all.prefixes, &all));
+  }
+  auto& entries = all.entries;
+  std::erase_if(entries, [](const StoreEntry& e) { return e.bytes == 0 && e.path.ends_with('/'); });
+  std::sort(entries.begin(), entries.end(),
+            [](const StoreEntry& a, const StoreEntry& b) { return a.path < b.path; });
+  return std::move(entries);
+}
+
+}  // namespace headrace

@@ -1,0 +1,58 @@
+// An object being written to a bucket: in one request if it is small, else in parts that go out in
+// parallel while more is appended. Nothing shows before the commit; destroyed without one, the
+// parts are given up.
+// Belongs to one thread. Memory: at most (kMostAtOnce + 1) parts.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "io/bucket/bucket_service.h"
+
+namespace headrace {
+
+class UploadSink : public ByteSink {
+ public:
+  UploadSink(std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const BucketService> service,
+             std::string key);
+  ~UploadSink() override;
+
+  Status append(ByteView bytes) override;
+  Status commit() override;
+  Result<bool> commit_if_absent() override;
+
+ private:
+  static constexpr size_t kMostAtOnce = 4;
+
+  Result<bool> finish(bool if_absent);
+  Result<HttpResponse> put(const std::shared_ptr<const std::string>& body, bool if_absent);
+  Result<HttpResponse> complete(bool if_absent);
+  Status begin();
+  Status send_part();
+  void start_part(size_t number, const std::shared_ptr<const std::string>& body, bool again);
+  void part_done(size_t number, const std::shared_ptr<const std::string>& body, bool again,
+                 Result<HttpResponse> answer);
+  Status wait_for(size_t most_in_flight);
+  Result<bool> is_there() const;
+  bool is_ours() const;
+
+  const std::shared_ptr<Fetcher> fetcher_;
+  const std::shared_ptr<const BucketService> service_;
+  const std::string name_;
+  const UploadLimits limits_;
+  std::string buffer_;
+  uint64_t bytes_ = 0;  // of the parts that were sent
+  bool begun_ = false;
+  bool done_ = false;
+  Upload upload_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t in_flight_ = 0;
+  std::optional<Error> failed_;
+};
+
+}  // namespace headrace
