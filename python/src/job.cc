@@ -35,6 +35,30 @@ T get(const nb::dict& options, const char* key) {
   return nb::cast<T>(options[key]);
 }
 
+PictureOptions picture_options(const nb::dict& options) {
+  const auto jpeg = get<std::string>(options, "jpeg");
+  PictureOptions pictures;
+  pictures.max_side = get<uint32_t>(options, "max_side");
+  pictures.quality = get<int>(options, "quality");
+  pictures.raw = get<bool>(options, "raw");
+  pictures.baseline = !jpeg.empty();
+  pictures.strip = jpeg == "baseline,strip";
+  pictures.drop_corrupt = get<bool>(options, "drop_corrupt");
+  return pictures;
+}
+
+nb::dict picture_report(const PictureReport& report) {
+  nb::dict out;
+  out["pictures"] = report.pictures;
+  out["changed"] = report.changed;
+  out["bytes_before"] = report.bytes_before;
+  out["bytes_after"] = report.bytes_after;
+  out["timed"] = report.timed;
+  out["decode_seconds_before"] = report.seconds_before;
+  out["decode_seconds_after"] = report.seconds_after;
+  return out;
+}
+
 PackOptions pack_options(const nb::dict& options) {
   PackOptions out;
   out.sources = get<std::vector<std::string>>(options, "sources");
@@ -46,6 +70,7 @@ PackOptions pack_options(const nb::dict& options) {
                                        : LabelFrom::kNothing;
   out.fields = get<std::vector<std::string>>(options, "fields");
   out.on_error = get<bool>(options, "skip_errors") ? OnBadSample::kSkip : OnBadSample::kError;
+  out.pictures = picture_options(options);
   out.shard_bytes = get<uint64_t>(options, "shard_bytes");
   out.shard_samples = get<uint64_t>(options, "samples");
   out.shards = get<uint64_t>(options, "shards");
@@ -75,6 +100,8 @@ nb::dict pack_files(const nb::dict& options) {
   out["fingerprint"] = report.fingerprint;
   out["classes"] = classes;
   out["notes"] = notes;
+  out["corrupt_samples"] = report.corrupt_samples;
+  if (wanted.pictures.changes_bytes()) out["pictures"] = picture_report(report.pictures);
   return out;
 }
 

@@ -63,7 +63,7 @@ Picture resize(const Picture& picture, Corner corner, const Scaling& scaling, Re
     const Filter across = make_filter(scaling.filter, {from.width, to.width}, part.left, part.width,
                                       source.left, scratch.filter_x);
     uint8_t* out = take_pixels(down ? scratch.horizontal : into, stride, between.height);
-    scale_lines(between, across, part.width, scratch.spread_weights, out);
+    scale_lines(between, across, part.width, scratch.paired_weights, out);
     between = {out, part.width, between.height, picture.channels, stride};
   }
   if (!down) return between;

@@ -12,7 +12,7 @@ namespace headrace {
 inline constexpr int32_t kFilterHalf = 1 << (kFilterPrecision - 1);
 
 /// All lines scaled along to `width` pixels each, without gaps. `memory` is scratch.
-void scale_lines(const Picture& from, const Filter& filter, int width, std::vector<int16_t>& memory,
+void scale_lines(const Picture& from, const Filter& filter, int width, std::vector<int32_t>& memory,
                  uint8_t* out);
 void scale_lines_plain(const Picture& from, const Filter& filter, int width, uint8_t* out);
 

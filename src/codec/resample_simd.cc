@@ -23,7 +23,7 @@ void blend(const uint8_t* first, size_t stride, const int32_t* weights, int coun
   blend_lines_plain(first, stride, weights, count, bytes, out);
 }
 
-void scale(const Picture& from, const Filter& filter, int width, std::vector<int16_t>&,
+void scale(const Picture& from, const Filter& filter, int width, std::vector<int32_t>&,
            uint8_t* out) {
   scale_lines_plain(from, filter, width, out);
 }
@@ -37,6 +37,11 @@ constexpr int32_t kLowMask = (1 << kLowBits) - 1;
 
 int16_t low(int32_t weight) { return static_cast<int16_t>(weight & kLowMask); }
 int16_t high(int32_t weight) { return static_cast<int16_t>(weight >> kLowBits); }
+
+/// Two numbers of 16 bits, the first in the lower half.
+int32_t pair_of(int16_t first, int16_t second) {
+  return static_cast<int32_t>(static_cast<uint16_t>(first)) | static_cast<int32_t>(second) * 65536;
+}
 
 /// sum[i] + a[2i] * b[2i] + a[2i + 1] * b[2i + 1].
 template <class D32, class V16, class V32>
@@ -88,20 +93,17 @@ void blend(const uint8_t* first, size_t stride, const int32_t* weights, int coun
   const hn::RepartitionToWide<decltype(d16)> d32;
   const size_t n = hn::Lanes(d8);
   const auto zero = hn::Zero(d8);
-  size_t x = 0;
-  for (; x + n <= bytes; x += n) {
+  if (bytes < n) return blend_lines_plain(first, stride, weights, count, bytes, out);
+  for (size_t begin = 0; begin < bytes; begin += n) {
+    const size_t x = std::min(begin, bytes - n);  // the last one is made twice in part
     const auto half = hn::Set(d32, kFilterHalf);
     auto l0 = half, l1 = half, l2 = half, l3 = half;
     auto h0 = hn::Zero(d32), h1 = h0, h2 = h0, h3 = h0;
     for (int k = 0; k < count; k += 2) {
       const bool has_second = k + 1 < count;
       const int32_t w1 = has_second ? weights[k + 1] : 0;
-      const auto high_pair = hn::BitCast(
-          d16, hn::Set(d32, static_cast<int32_t>(static_cast<uint16_t>(high(weights[k]))) |
-                                static_cast<int32_t>(high(w1)) * 65536));
-      const auto low_pair =
-          hn::BitCast(d16, hn::Set(d32, static_cast<int32_t>(low(weights[k])) |
-                                            static_cast<int32_t>(low(w1)) * 65536));
+      const auto high_pair = hn::BitCast(d16, hn::Set(d32, pair_of(high(weights[k]), high(w1))));
+      const auto low_pair = hn::BitCast(d16, hn::Set(d32, pair_of(low(weights[k]), low(w1))));
       const uint8_t* line = first + static_cast<size_t>(k) * stride + x;
       const auto a = hn::LoadU(d8, line);
       const auto b = has_second ? hn::LoadU(d8, line + stride) : a;
@@ -125,135 +127,150 @@ void blend(const uint8_t* first, size_t stride, const int32_t* weights, int coun
     const auto upper = hn::ReorderDemote2To(d16, whole(h2, l2), whole(h3, l3));
     hn::StoreU(pack(d8, lower, upper), d8, out + x);
   }
-  if (x < bytes) blend_lines_plain(first + x, stride, weights, count, bytes - x, out + x);
 }
 
 // --- Along the lines -----------------------------------------------------------------------------
 
-// Blocks of 128 bits hold two pixels each; x86 has one or two blocks here, others one.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-constexpr size_t kBlocks = 2;
+// Each block of 128 bits has pixels of another line; four lines go along together.
+#if HWY_HAVE_SCALABLE
+using Bytes = hn::FixedTag<uint8_t, 16>;
 #else
-constexpr size_t kBlocks = 1;
+using Bytes = hn::CappedTag<uint8_t, 64>;
 #endif
-constexpr size_t kPixels = 2 * kBlocks;   // of one step
-constexpr size_t kWeights = 8 * kBlocks;  // 16-bit ones of one step
-constexpr size_t kPast = 16;              // bytes that may be read past a line's end
-using Bytes = hn::FixedTag<uint8_t, 16 * kBlocks>;
+constexpr size_t kLines = 4;
+constexpr size_t kBlocks = hn::MaxLanes(Bytes()) / 16;  // of a vector
+constexpr size_t kVectors = kLines / kBlocks;
+constexpr size_t kLoaded = 4;  // pixels of a line that one load brings
+constexpr size_t kPast = 16;   // bytes that may be read past a line's end
 
-/// For each output pixel and step the high weights and then the low ones, as add_pairs wants them:
-/// w0 w1 w0 w1 w0 w1 w0 w1 | w2 w3 w2 w3 …
-size_t spread(const Filter& filter, int width, std::vector<int16_t>& memory) {
-  const size_t steps = (static_cast<size_t>(filter.taps) + kPixels - 1) / kPixels;
-  memory.assign(static_cast<size_t>(width) * steps * 2 * kWeights, 0);
-  int16_t* out = memory.data();
-  for (int x = 0; x < width; ++x, out += steps * 2 * kWeights) {
+/// For each output pixel and pair of weights the high parts, and then the low ones.
+size_t pair_up(const Filter& filter, int width, std::vector<int32_t>& pairs) {
+  const size_t count = (static_cast<size_t>(filter.taps) + 1) / 2;
+  pairs.resize(static_cast<size_t>(width) * count * 2);
+  int32_t* out = pairs.data();
+  for (int x = 0; x < width; ++x, out += 2 * count) {
     const int32_t* weights = filter.weights_of(x);
-    for (int k = 0; k < filter.count(x); ++k) {
-      const auto tap = static_cast<size_t>(k);
-      int16_t* step = out + tap / kPixels * 2 * kWeights + tap % kPixels / 2 * 8 + tap % 2;
-      for (size_t c = 0; c < 8; c += 2) {
-        step[c] = high(weights[k]);
-        step[c + kWeights] = low(weights[k]);
-      }
+    for (int k = 0; k < filter.count(x); k += 2) {
+      const int32_t second = k + 1 < filter.count(x) ? weights[k + 1] : 0;
+      out[k] = pair_of(high(weights[k]), high(second));
+      out[k + 1] = pair_of(low(weights[k]), low(second));
     }
   }
-  return steps;
+  return count;
 }
 
-/// Which bytes of 16 become a block's 16-bit numbers r0 r1 g0 g1 b0 b1 (a0 a1); 0x80 makes a zero.
+/// Which bytes of 16 become a block's 16-bit numbers r0 r1 g0 g1 b0 b1 (a0 a1), of the pixels
+/// number `first` and `first` + 1; 0x80 makes a zero.
 template <int kChannels>
-void make_order(uint8_t* order) {
+void make_order(size_t first, uint8_t* order) {
   for (size_t block = 0; block < kBlocks; ++block)
     for (size_t c = 0; c < 4; ++c)
       for (size_t pixel = 0; pixel < 2; ++pixel) {
         uint8_t* to = order + block * 16 + c * 4 + pixel * 2;
-        to[0] = c < kChannels ? static_cast<uint8_t>((2 * block + pixel) * kChannels + c) : 0x80;
+        to[0] = c < kChannels ? static_cast<uint8_t>((first + pixel) * kChannels + c) : 0x80;
         to[1] = 0x80;
       }
 }
 
-/// Two lines at a time: `in` + `stride` is the second one. Reads up to kPast bytes past their ends.
-template <int kChannels>
-void scale_two(const uint8_t* in, size_t stride, const Filter& filter, const int16_t* weights,
-               size_t steps, const uint8_t* order_bytes, int width, uint8_t* out,
-               size_t out_stride) {
-  const Bytes d8;
-  const hn::RepartitionToWide<Bytes> du16;
-  const hn::RebindToSigned<decltype(du16)> d16;
-  const hn::RepartitionToWide<decltype(d16)> d32;
-  const auto order = hn::LoadU(d8, order_bytes);
-  const hn::FixedTag<int32_t, 4> d32x4;
-  const hn::FixedTag<int16_t, 8> d16x8;
-  const hn::FixedTag<uint8_t, 8> d8x8;
-  for (int x = 0; x < width; ++x) {
-    const uint8_t* pixel = in + static_cast<size_t>(filter.first(x)) * kChannels;
-    auto h0 = hn::Zero(d32), l0 = h0, h1 = h0, l1 = h0;
-    const auto used = (static_cast<size_t>(filter.count(x)) + kPixels - 1) / kPixels;
-    const int16_t* w = weights + static_cast<size_t>(x) * steps * 2 * kWeights;
-    for (size_t k = 0; k < used; ++k, w += 2 * kWeights, pixel += kPixels * kChannels) {
-      const auto high_pairs = hn::LoadU(d16, w);
-      const auto low_pairs = hn::LoadU(d16, w + kWeights);
-      const auto p0 = hn::BitCast(d16, hn::TableLookupBytesOr0(hn::LoadDup128(d8, pixel), order));
-      const auto p1 =
-          hn::BitCast(d16, hn::TableLookupBytesOr0(hn::LoadDup128(d8, pixel + stride), order));
-      h0 = add_pairs(d32, p0, high_pairs, h0);
-      l0 = add_pairs(d32, p0, low_pairs, l0);
-      h1 = add_pairs(d32, p1, high_pairs, h1);
-      l1 = add_pairs(d32, p1, low_pairs, l1);
-    }
-    const auto sum0 = hn::Add(hn::ShiftLeft<kLowBits>(h0), l0);
-    const auto sum1 = hn::Add(hn::ShiftLeft<kLowBits>(h1), l1);
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-    const auto first = hn::Add(hn::LowerHalf(d32x4, sum0), hn::UpperHalf(d32x4, sum0));
-    const auto second = hn::Add(hn::LowerHalf(d32x4, sum1), hn::UpperHalf(d32x4, sum1));
+/// 16 bytes of each of the next kBlocks lines.
+HWY_INLINE hn::Vec<Bytes> load_lines(const uint8_t* const* lines, size_t offset) {
+  const hn::FixedTag<uint8_t, 16> d16;
+  const auto line = [&](size_t i) { return hn::LoadU(d16, lines[i] + offset); };
+#if HWY_HAVE_SCALABLE || HWY_MAX_BYTES == 16
+  return line(0);
 #else
-    const auto first = sum0;
-    const auto second = sum1;
+  const hn::FixedTag<uint8_t, 32> d32;
+  const auto two = hn::Combine(d32, line(1), line(0));
+#if HWY_MAX_BYTES == 32
+  return two;
+#else
+  return hn::Combine(Bytes(), hn::Combine(d32, line(3), line(2)), two);
 #endif
-    const auto half = hn::Set(d32x4, kFilterHalf);
-    const auto shorts =
-        hn::ReorderDemote2To(d16x8, hn::ShiftRight<kFilterPrecision>(hn::Add(first, half)),
-                             hn::ShiftRight<kFilterPrecision>(hn::Add(second, half)));
-    HWY_ALIGN uint8_t bytes[8];
-    hn::Store(hn::DemoteTo(d8x8, shorts), d8x8, bytes);
-    uint8_t* to = out + static_cast<size_t>(x) * kChannels;
+#endif
+}
+
+/// Four lines at a time, which may be the same one. Reads up to kPast bytes past their ends.
+template <int kChannels>
+void scale_four(const uint8_t* const* in, const Filter& filter, const int32_t* pairs, size_t count,
+                const uint8_t* orders, int width, uint8_t* const* out) {
+  const Bytes d8;
+  const hn::RebindToSigned<hn::RepartitionToWide<Bytes> > d16;
+  const hn::RepartitionToWide<decltype(d16)> d32;
+  const hn::Rebind<uint8_t, decltype(d32)> d8_quarter;
+  const auto order0 = hn::LoadU(d8, orders);
+  const auto order1 = hn::LoadU(d8, orders + 16 * kBlocks);
+  const auto half = hn::Set(d32, kFilterHalf);
+  for (int x = 0; x < width; ++x, pairs += 2 * count) {
+    const size_t used = (static_cast<size_t>(filter.count(x)) + 1) / 2;
+    hn::Vec<decltype(d32)> highs[kVectors], lows[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) {
+      highs[v] = hn::Zero(d32);
+      lows[v] = half;
+    }
+    size_t at = static_cast<size_t>(filter.first(x)) * kChannels;
+    for (size_t k = 0; k < used; k += 2, at += kLoaded * kChannels) {
+      const bool second = k + 1 < used;
+      const int32_t* w = pairs + 2 * k;
+      const auto high0 = hn::BitCast(d16, hn::Set(d32, w[0]));
+      const auto low0 = hn::BitCast(d16, hn::Set(d32, w[1]));
+      const auto high1 = hn::BitCast(d16, hn::Set(d32, second ? w[2] : 0));
+      const auto low1 = hn::BitCast(d16, hn::Set(d32, second ? w[3] : 0));
+      for (size_t v = 0; v < kVectors; ++v) {
+        const auto pixels = load_lines(in + v * kBlocks, at);
+        const auto p0 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, order0));
+        highs[v] = add_pairs(d32, p0, high0, highs[v]);
+        lows[v] = add_pairs(d32, p0, low0, lows[v]);
+        const auto p1 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, order1));
+        highs[v] = add_pairs(d32, p1, high1, highs[v]);
+        lows[v] = add_pairs(d32, p1, low1, lows[v]);
+      }
+    }
+    HWY_ALIGN uint8_t bytes[4 * kLines];  // a pixel of each line
+    for (size_t v = 0; v < kVectors; ++v)
+      hn::StoreU(hn::DemoteTo(d8_quarter, whole(highs[v], lows[v])), d8_quarter,
+                 bytes + v * kBlocks * 4);
+    const size_t to = static_cast<size_t>(x) * kChannels;
     if (kChannels == 4 || x + 1 < width) {
-      std::memcpy(to, bytes, 4);  // the fourth byte is the next pixel's, which comes next
-      std::memcpy(to + out_stride, bytes + 4, 4);
+      // The fourth byte is the next pixel's, which comes next.
+      for (size_t i = 0; i < kLines; ++i) std::memcpy(out[i] + to, bytes + 4 * i, 4);
     } else {
-      std::memcpy(to, bytes, kChannels);
-      std::memcpy(to + out_stride, bytes + 4, kChannels);
+      for (size_t i = 0; i < kLines; ++i) std::memcpy(out[i] + to, bytes + 4 * i, kChannels);
     }
   }
 }
 
 template <int kChannels>
-void scale_all(const Picture& from, const Filter& filter, int width, std::vector<int16_t>& memory,
+void scale_all(const Picture& from, const Filter& filter, int width, std::vector<int32_t>& memory,
                uint8_t* out) {
-  HWY_ALIGN uint8_t order[16 * kBlocks];
-  make_order<kChannels>(order);
-  const size_t steps = spread(filter, width, memory);
+  HWY_ALIGN uint8_t orders[2 * 16 * kBlocks];
+  make_order<kChannels>(0, orders);
+  make_order<kChannels>(2, orders + 16 * kBlocks);
+  const size_t count = pair_up(filter, width, memory);
   const size_t out_stride = static_cast<size_t>(width) * kChannels;
   const size_t bytes = static_cast<size_t>(from.width) * kChannels;
   // What is read past a line's end lies in the next line; the last one, and lines of a few pixels,
   // are read from a copy.
-  const int last = from.stride >= kPast ? from.height - 1 : 0;
-  int y = 0;
-  for (; y + 2 <= last; y += 2)
-    scale_two<kChannels>(from.line(y), from.stride, filter, memory.data(), steps, order, width,
-                         out + static_cast<size_t>(y) * out_stride, out_stride);
-  const size_t weights = memory.size();
-  memory.resize(weights + (bytes + kPast) / sizeof(int16_t) + 1);
-  auto* copy = reinterpret_cast<uint8_t*>(memory.data() + weights);
-  for (; y < from.height; ++y) {
-    std::memcpy(copy, from.line(y), bytes);
-    scale_two<kChannels>(copy, 0, filter, memory.data(), steps, order, width,
-                         out + static_cast<size_t>(y) * out_stride, 0);
+  const size_t pairs = memory.size();
+  memory.resize(pairs + kLines * ((bytes + kPast) / sizeof(int32_t) + 1));
+  auto* copies = reinterpret_cast<uint8_t*>(memory.data() + pairs);
+  const bool reads_on = from.stride >= kPast;
+  for (int y = 0; y < from.height; y += static_cast<int>(kLines)) {
+    const uint8_t* lines[kLines];
+    uint8_t* to[kLines];
+    for (size_t i = 0; i < kLines; ++i) {
+      const int line = std::min(y + static_cast<int>(i), from.height - 1);
+      lines[i] = from.line(line);
+      to[i] = out + static_cast<size_t>(line) * out_stride;
+      if (reads_on && line + 1 < from.height) continue;
+      uint8_t* copy = copies + i * (bytes + kPast);
+      std::memcpy(copy, lines[i], bytes);
+      lines[i] = copy;
+    }
+    scale_four<kChannels>(lines, filter, memory.data(), count, orders, width, to);
   }
 }
 
-void scale(const Picture& from, const Filter& filter, int width, std::vector<int16_t>& memory,
+void scale(const Picture& from, const Filter& filter, int width, std::vector<int32_t>& memory,
            uint8_t* out) {
   if (from.channels == 3) return scale_all<3>(from, filter, width, memory, out);
   if (from.channels == 4) return scale_all<4>(from, filter, width, memory, out);
@@ -279,7 +296,7 @@ void blend_lines(const uint8_t* first, size_t stride, const int32_t* weights, in
   HWY_DYNAMIC_DISPATCH(blend)(first, stride, weights, count, bytes, out);
 }
 
-void scale_lines(const Picture& from, const Filter& filter, int width, std::vector<int16_t>& memory,
+void scale_lines(const Picture& from, const Filter& filter, int width, std::vector<int32_t>& memory,
                  uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(scale)(from, filter, width, memory, out);
 }

@@ -260,3 +260,38 @@ def test_another_recipe_is_another_data_set(photos, tmp_path):
         "complete_before"
     ]
     assert run("pack", photos, "--out", out, "--image", "max-side=64").returncode == 2
+
+
+PYTHON_OPTIONS = {
+    "max-side": ({"max_side": 160, "quality": 80}, ("--image", "max-side=160, quality=80")),
+    "raw": ({"raw": True, "max_side": 100}, ("--image", "raw-uint8, max-side=100")),
+    "baseline": ({"jpeg": "baseline,strip"}, ("--jpeg", "baseline,strip")),
+    "corrupt": ({"drop_corrupt": True}, ("--drop-corrupt",)),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON_OPTIONS)
+def test_python_packs_as_the_program_does(photos: Path, tmp_path: Path, name: str) -> None:
+    """The data sets have the same fingerprint, so the same bytes."""
+    import headrace as hr
+
+    options, words = PYTHON_OPTIONS[name]
+    shutil.copy(CODEC / "jpeg" / "cut_scan_half.jpg", photos / "99.jpg")
+    options = {"drop_corrupt": True, **options}
+    program, there = pack(photos, tmp_path / "a", "--drop-corrupt", *words)
+    python = hr.pack(photos, tmp_path / "b", **options)
+    assert python["fingerprint"] == program["fingerprint"]
+    assert members(tmp_path / "b") == there
+    assert python["corrupt_samples"] == 1 and python["samples"] == 60
+    if name != "corrupt":
+        pictures = python["pictures"]
+        assert pictures["changed"] > 0 and pictures["bytes_before"] != pictures["bytes_after"]
+        assert pictures["timed"] > 0 and pictures["decode_seconds_after"] > 0
+
+
+def test_picture_options_that_make_no_sense_are_refused(photos: Path, tmp_path: Path) -> None:
+    import headrace as hr
+
+    for options in ({"jpeg": "progressive"}, {"max_side": -1}, {"max_side": 9, "quality": 0}):
+        with pytest.raises(hr.UsageError):
+            hr.pack(photos, tmp_path / "out", **options)

@@ -50,7 +50,7 @@ void on_every_target(Check check) {
 TEST(Resample, VectorPassesGiveTheBytesOfThePlainOnes) {
   on_every_target([] {
     FilterMemory memory;
-    std::vector<int16_t> spread;
+    std::vector<int32_t> spread;
     for (const Interpolation filter : kFilters)
       for (const int channels : {1, 2, 3, 4})
         for (const auto& [in, out] :
