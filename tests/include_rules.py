@@ -29,6 +29,7 @@ OWNERS = {
     "result": "base",
     "version": "base",
     "store": "io",
+    "cache_counters": "io",
     "field": "codec",
     "image_ops": "codec",
     "order": "plan",

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "headrace/bytes.h"
+#include "headrace/cache_counters.h"
 #include "headrace/result.h"
 #include "headrace/store.h"
 
@@ -72,6 +73,9 @@ struct OpenOptions {
   bool cache_in_memory = false;
   /// Threads that index shards without a manifest. 0: as many as there are processors.
   unsigned threads = 0;
+  /// The folder of the node's cache for what is read of remote stores. Empty: that of
+  /// HEADRACE_CACHE, if it is set; "off": none.
+  std::string cache_folder = {};
 };
 
 class Dataset {
@@ -99,6 +103,8 @@ class Dataset {
   const ShardTable& table() const;
   /// False when the data set had no manifest and was indexed while opening.
   bool has_manifest() const;
+  /// Of this process and this data set; zeros without a cache.
+  CacheCounters cache_counters() const;
 
   /// Full path or URL of a shard.
   Result<std::string> shard_name(uint32_t shard) const;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
 
@@ -20,7 +21,7 @@ def open(
     location: Location | Sequence[Location],
     *,
     key: str = "webdataset",
-    cache: Literal["memory"] | None = None,
+    cache: Literal["memory", "off"] | Location | None = None,
     threads: int = 0,
 ) -> Dataset:
     """Opens a data set: a folder with a manifest, tar shards, or a folder of loose files.
@@ -32,7 +33,9 @@ def open(
             list of them, which together are one data set in the order given.
         key: how file names become keys and fields where there is no manifest: "webdataset",
             "base", "path", "flat", or a regex with the groups `key` and `field`.
-        cache: "memory" keeps everything that was read, for sets that fit.
+        cache: a folder on a local disk, which all processes of the node share, for what is read of
+            remote data sets; by default that of HEADRACE_CACHE, if it is set; "off" for none.
+            "memory" keeps everything that was read in memory, for sets that fit.
         threads: that index shards without a manifest; 0: as many as there are processors.
 
     Raises:
@@ -47,10 +50,10 @@ def open(
     locations = [location] if isinstance(location, (str, os.PathLike)) else list(location)
     if not locations:
         raise UsageError("there is no location to open")
-    if cache not in (None, "memory"):
-        raise UsageError(f"cache is None or 'memory', not {cache!r}")
+    if not isinstance(cache, (str, os.PathLike, type(None))):
+        raise UsageError(f"cache is a folder, 'memory' or 'off', not {cache!r}")
     paths = [os.fspath(place) for place in locations]
-    return _open(paths, key, cache, threads)
+    return _open(paths, key, None if cache is None else os.fspath(cache), threads)
 
 
 def _open(
@@ -62,7 +65,11 @@ def _open(
     selections: tuple[tuple[str, tuple[Any, ...]], ...] = (),
 ) -> Dataset:
     native = _native.open(
-        paths, key_rule=key, cache_in_memory=cache == "memory", threads=int(threads)
+        paths,
+        key_rule=key,
+        cache_in_memory=cache == "memory",
+        threads=int(threads),
+        cache_folder="" if cache in (None, "memory") else cache,
     )
     dataset = Dataset(native, (paths, key, cache, threads))
     for how, arguments in selections:
@@ -90,6 +97,7 @@ class Dataset(Steps, Sequence[Any]):
         self._opened = opened
         self._selections = selections
         self._shards: list[str] | None = None
+        self._warned = False
 
     def __len__(self) -> int:
         return len(self._native)
@@ -154,6 +162,21 @@ class Dataset(Steps, Sequence[Any]):
             ...     sample.key, sample["jpg"]
         """
         return _native.SampleIterator(self._native, 0, len(self))
+
+    def cache_stats(self) -> dict[str, Any]:
+        """What this process read of this data set through the node's cache, in bytes: hit_bytes
+        (from the cache), fetched_bytes (from the store, and kept), streamed_bytes (from the store,
+        not kept); damaged (pieces of cache files that were damaged and fetched again); trouble (why
+        something was not kept, or ""). All zero without a cache.
+        """
+        return self._native.cache_counters()
+
+    def _warn_of_cache(self) -> None:
+        """Says once what keeps the cache from working."""
+        trouble = self._native.cache_counters()["trouble"]
+        if trouble and not self._warned:
+            self._warned = True
+            warnings.warn(trouble, RuntimeWarning, stacklevel=3)
 
     def __repr__(self) -> str:
         size = _native.format_bytes(self._native.bytes)

@@ -221,11 +221,19 @@ class Loader:
                 "a newer iteration of this loader has begun, so the older one has ended",
                 hint="Make two loaders to iterate twice at the same time.",
             )
-        if self._stream is not None:
-            made = self._stream.next()
-            return None if made is None else self._function_batch(made)
+        batch = self._native_batch() if self._stream is None else self._made_batch(self._stream)
+        if batch is None:
+            for each in self._source.sets:
+                each._warn_of_cache()
+        return batch
+
+    def _native_batch(self) -> Batch | None:
         native = self._native.next()
         return None if native is None else self._batch(native)
+
+    def _made_batch(self, stream: Stream | Assembler) -> Batch | None:
+        made = stream.next()
+        return None if made is None else self._function_batch(made)
 
     def _pause(self) -> None:
         """Nothing may run ahead while the engine goes to another place."""

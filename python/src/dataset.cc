@@ -92,11 +92,12 @@ void bind_dataset(nb::module_& module) {
   module.def(
       "open",
       [](const std::vector<std::string>& locations, const std::string& key_rule,
-         bool cache_in_memory, unsigned threads) {
-        return PySet{open(locations, OpenOptions{key_rule, cache_in_memory, threads})};
+         bool cache_in_memory, unsigned threads, const std::string& cache_folder) {
+        return PySet{
+            open(locations, OpenOptions{key_rule, cache_in_memory, threads, cache_folder})};
       },
       nb::arg("locations"), nb::kw_only(), nb::arg("key_rule"), nb::arg("cache_in_memory"),
-      nb::arg("threads"));
+      nb::arg("threads"), nb::arg("cache_folder"));
 
   nb::class_<PySet>(module, "Dataset")
       .def("__len__", [](const PySet& self) { return self.set->size(); })
@@ -107,6 +108,17 @@ void bind_dataset(nb::module_& module) {
       .def_prop_ro("bytes", [](const PySet& self) { return self.set->manifest().bytes; })
       .def_prop_ro("fields", &field_names)
       .def_prop_ro("classes", [](const PySet& self) { return names(self.set->manifest().classes); })
+      .def("cache_counters",
+           [](const PySet& self) {
+             const CacheCounters counters = self.set->cache_counters();
+             nb::dict out;
+             out["hit_bytes"] = counters.hit_bytes;
+             out["fetched_bytes"] = counters.fetched_bytes;
+             out["streamed_bytes"] = counters.streamed_bytes;
+             out["damaged"] = counters.damaged;
+             out["trouble"] = to_str(counters.trouble);
+             return out;
+           })
       .def("shard_name", [](const PySet& self,
                             uint32_t shard) { return to_str(unwrap(self.set->shard_name(shard))); })
       .def("select_hash", &select_hash)

@@ -12,6 +12,7 @@
 #include "format/shard_index.h"
 #include "headrace/dataset.h"
 #include "headrace/store.h"
+#include "io/cache/node_cache.h"
 #include "plan/manifest.h"
 #include "plan/shard_table.h"
 
@@ -38,8 +39,9 @@ class Catalog {
   virtual Result<std::vector<SampleId>> candidates(std::string_view key) const = 0;
 };
 
-/// Reads `path` (a manifest file in `store`) and its tables.
-Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store);
+/// Reads the manifest in `store` and its tables; tables and shards through `cache` if there is one.
+Result<std::unique_ptr<Catalog>> open_manifest_catalog(
+    std::shared_ptr<Store> store, const std::shared_ptr<NodeCache>& cache = nullptr);
 
 /// Where the shards of a manifest in `store` are: there, or at `base` (a URL, an absolute path, or
 /// one relative to the manifest).
@@ -48,10 +50,12 @@ Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
 
 /// Indexes archives now, with `options.threads` threads. `paths` are full paths.
 Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
-                                                const OpenOptions& options);
+                                                const OpenOptions& options,
+                                                const std::shared_ptr<NodeCache>& cache);
 
 /// Lists and groups a folder of loose files now.
 Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,
-                                                   const OpenOptions& options);
+                                                   const OpenOptions& options,
+                                                   const std::shared_ptr<NodeCache>& cache);
 
 }  // namespace headrace

@@ -56,10 +56,12 @@ std::vector<uint64_t> first_samples(const ShardTable& table) {
 
 class Dataset::Impl {
  public:
-  Impl(std::string location, std::shared_ptr<const Catalog> catalog, bool cache_in_memory)
+  Impl(std::string location, std::shared_ptr<const Catalog> catalog, bool cache_in_memory,
+       std::shared_ptr<const NodeCache> cache)
       : name_(std::move(location)),
         catalog_(std::move(catalog)),
         cache_in_memory_(cache_in_memory),
+        cache_(std::move(cache)),
         starts_(first_samples(catalog_->table())),
         indexes_(cache_in_memory ? kNoBudget : kIndexBudgetBytes),
         sources_(cache_in_memory ? kNoBudget : kOpenShards) {}
@@ -81,6 +83,7 @@ class Dataset::Impl {
   const std::string name_;
   const std::shared_ptr<const Catalog> catalog_;
   const bool cache_in_memory_;
+  const std::shared_ptr<const NodeCache> cache_;  // of the node; nullptr: none
   const std::vector<uint64_t> starts_;
 
  private:
@@ -106,16 +109,18 @@ std::optional<ByteView> Sample::find(std::string_view name) const {
 
 Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::string>& locations,
                                                      const OpenOptions& options) {
-  HR_TRY(auto catalog, open_catalog(locations, options));
+  HR_TRY(CacheOptions cache_at, cache_options(options.cache_folder));
+  const auto cache = cache_at.folder.empty() ? nullptr : NodeCache::open(std::move(cache_at));
+  HR_TRY(auto catalog, open_catalog(locations, options, cache));
   auto impl =
-      std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory);
+      std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory, cache);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 
 Result<std::shared_ptr<const Dataset>> Dataset::select(const Dataset& whole, Selection selection) {
   HR_TRY(auto catalog, select_from(whole.impl_->catalog_, std::move(selection)));
-  auto impl =
-      std::make_unique<Impl>(whole.name(), std::move(catalog), whole.impl_->cache_in_memory_);
+  auto impl = std::make_unique<Impl>(whole.name(), std::move(catalog),
+                                     whole.impl_->cache_in_memory_, whole.impl_->cache_);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 
@@ -129,6 +134,10 @@ const std::string& Dataset::fingerprint() const { return impl_->catalog_->finger
 const Manifest& Dataset::manifest() const { return impl_->catalog_->manifest(); }
 const ShardTable& Dataset::table() const { return impl_->catalog_->table(); }
 bool Dataset::has_manifest() const { return impl_->catalog_->has_manifest(); }
+
+CacheCounters Dataset::cache_counters() const {
+  return impl_->cache_ ? impl_->cache_->counters() : CacheCounters{};
+}
 
 Result<std::string> Dataset::shard_name(uint32_t shard) const {
   return impl_->catalog_->shard_name(shard);

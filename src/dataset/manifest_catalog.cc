@@ -12,12 +12,21 @@
 namespace headrace {
 namespace {
 
+// The manifest's checksum tells the cache which bytes these are, so that nobody asks the store.
+Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const CacheUse& cache,
+                                               const TableFile& file) {
+  HR_TRY(auto source, store.open_known(file.path, file.bytes));
+  return cache.wrap(std::move(source), "sha256 " + file.sha256);
+}
+
 class ManifestCatalog final : public Catalog {
  public:
-  ManifestCatalog(std::shared_ptr<Store> store, std::shared_ptr<Store> data, Manifest manifest,
-                  ShardTable table)
+  ManifestCatalog(std::shared_ptr<Store> store, std::shared_ptr<Store> data,
+                  const std::shared_ptr<NodeCache>& cache, Manifest manifest, ShardTable table)
       : store_(std::move(store)),
         data_(std::move(data)),
+        store_cache_(cache, store_->name()),
+        data_cache_(data_ == store_ ? store_cache_ : CacheUse(cache, data_->name())),
         manifest_(std::move(manifest)),
         fingerprint_(manifest_.fingerprint()),
         table_(std::move(table)),
@@ -29,7 +38,8 @@ class ManifestCatalog final : public Catalog {
   bool has_manifest() const override { return true; }
 
   Result<std::string> shard_name(uint32_t shard) const override {
-    HR_TRY(const std::string path, shard_path(shard));
+    HR_TRY(const ShardPlace place, read_place(shard));
+    HR_TRY(const std::string path, shard_path(place));
     return data_->name() + "/" + path;
   }
 
@@ -61,12 +71,16 @@ class ManifestCatalog final : public Catalog {
   }
 
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
-    HR_TRY(const std::string path, shard_path(shard));
-    return data_->open_known(path, table_.bytes[shard]);
+    HR_TRY(const ShardPlace place, read_place(shard));
+    HR_TRY(const std::string path, shard_path(place));
+    HR_TRY(auto source, data_->open_known(path, table_.bytes[shard]));
+    const bool known = place.shard_xxh3 != 0;
+    return data_cache_.wrap(std::move(source), known ? "xxh3 " + hex64(place.shard_xxh3) : "");
   }
 
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    return data_->open(std::string(path));
+    HR_TRY(auto source, data_->open(std::string(path)));
+    return data_cache_.wrap(std::move(source));
   }
 
   Result<std::vector<SampleId>> candidates(std::string_view key) const override {
@@ -95,8 +109,7 @@ class ManifestCatalog final : public Catalog {
   Result<const ByteSource*> place_source() const {
     std::scoped_lock lock(mutex_);
     if (!place_source_) {
-      HR_TRY(auto source,
-             store_->open_known(manifest_.place_table.path, manifest_.place_table.bytes));
+      HR_TRY(auto source, open_table(*store_, store_cache_, manifest_.place_table));
       std::array<std::byte, kPlaceHeaderBytes> header{};
       HR_CHECK(source->read_at(0, header));
       HR_CHECK(check_place_header(header, manifest_.shards, source->name()));
@@ -120,8 +133,7 @@ class ManifestCatalog final : public Catalog {
     return place;
   }
 
-  Result<std::string> shard_path(uint32_t shard) const {
-    HR_TRY(const ShardPlace place, read_place(shard));
+  Result<std::string> shard_path(const ShardPlace& place) const {
     HR_TRY(const ByteSource* source, place_source());
     std::string name(place.name_bytes, '\0');
     HR_CHECK(source->read_at(place_names_offset(manifest_.shards) + place.name_offset,
@@ -133,8 +145,7 @@ class ManifestCatalog final : public Catalog {
     std::scoped_lock lock(mutex_);
     auto& source = index_sources_[number];
     if (!source) {
-      HR_TRY(source, store_->open_known(manifest_.index_files[number].path,
-                                        manifest_.index_files[number].bytes));
+      HR_TRY(source, open_table(*store_, store_cache_, manifest_.index_files[number]));
     }
     return source.get();
   }
@@ -142,7 +153,7 @@ class ManifestCatalog final : public Catalog {
   Result<const KeyTable*> key_table() const {
     std::scoped_lock lock(mutex_);
     if (!key_table_) {
-      HR_TRY(auto source, store_->open_known(manifest_.key_table.path, manifest_.key_table.bytes));
+      HR_TRY(auto source, open_table(*store_, store_cache_, manifest_.key_table));
       HR_TRY(auto table, KeyTable::open(std::move(source), manifest_.samples));
       key_table_ = std::make_unique<const KeyTable>(std::move(table));
     }
@@ -151,6 +162,8 @@ class ManifestCatalog final : public Catalog {
 
   const std::shared_ptr<Store> store_;  // of the manifest
   const std::shared_ptr<Store> data_;   // of the shards
+  const CacheUse store_cache_;
+  const CacheUse data_cache_;
   const Manifest manifest_;
   const std::string fingerprint_;
   const ShardTable table_;
@@ -161,8 +174,8 @@ class ManifestCatalog final : public Catalog {
   mutable std::unique_ptr<const KeyTable> key_table_;
 };
 
-Result<std::string> read_table(const Store& store, const TableFile& file) {
-  HR_TRY(const auto source, store.open_known(file.path, file.bytes));
+Result<std::string> read_table(const Store& store, const CacheUse& cache, const TableFile& file) {
+  HR_TRY(const auto source, open_table(store, cache, file));
   std::string bytes(file.bytes, '\0');
   HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
   if (sha256_hex(as_bytes(bytes)) != file.sha256)
@@ -181,10 +194,12 @@ Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
   return open_store(absolute ? base : store->name() + "/" + base);
 }
 
-Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store) {
+Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store,
+                                                       const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const std::string root, store->read(kManifestName));
   HR_TRY(Manifest manifest, decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
-  HR_TRY(const std::string bytes, read_table(*store, manifest.shard_table));
+  const CacheUse use(cache, store->name());
+  HR_TRY(const std::string bytes, read_table(*store, use, manifest.shard_table));
   const std::string table_name = store->name() + "/" + manifest.shard_table.path;
   HR_TRY(ShardTable table, decode_shard_table(as_bytes(bytes), table_name));
   if (table.size() != manifest.shards || table.total_samples() != manifest.samples)
@@ -196,7 +211,7 @@ Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> st
                  .origin = {.shard = table_name}};
   HR_TRY(auto data, data_store(store, manifest.base));
   return std::unique_ptr<Catalog>(std::make_unique<ManifestCatalog>(
-      std::move(store), std::move(data), std::move(manifest), std::move(table)));
+      std::move(store), std::move(data), cache, std::move(manifest), std::move(table)));
 }
 
 }  // namespace headrace

@@ -106,25 +106,26 @@ class MemoryCatalog : public Catalog {
 };
 
 /// An object by its full path.
-Result<std::unique_ptr<ByteSource>> open_path(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> open_path(const std::string& path, const CacheUse& cache) {
   const ObjectPlace place = split_location(path);
   HR_TRY(const auto store, open_store(place.folder));
-  return store->open(place.name);
+  HR_TRY(auto source, store->open(place.name));
+  return cache.wrap(std::move(source));
 }
 
 class ArchiveCatalog final : public MemoryCatalog {
  public:
   ArchiveCatalog(std::vector<std::string> paths,
                  std::vector<std::shared_ptr<const ShardIndex>> indexes,
-                 const std::vector<uint64_t>& bytes)
-      : paths_(std::move(paths)) {
+                 const std::vector<uint64_t>& bytes, CacheUse cache)
+      : paths_(std::move(paths)), cache_(std::move(cache)) {
     manifest_.container = Container::kTar;
     set_shards(std::move(indexes), bytes);
   }
 
   Result<std::string> shard_name(uint32_t shard) const override { return paths_[shard]; }
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
-    HR_TRY(auto source, open_path(paths_[shard]));
+    HR_TRY(auto source, open_path(paths_[shard], cache_));
     if (source->size() != table().bytes[shard])
       return Error{.code = Code::kChanged,
                    .message = "the shard had " + std::to_string(table().bytes[shard]) +
@@ -134,16 +135,19 @@ class ArchiveCatalog final : public MemoryCatalog {
     return source;
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    return open_path(std::string(path));
+    return open_path(std::string(path), cache_);
   }
 
  private:
   const std::vector<std::string> paths_;
+  const CacheUse cache_;
 };
 
 class LooseCatalog final : public MemoryCatalog {
  public:
-  LooseCatalog(std::shared_ptr<Store> store, LooseFiles files) : store_(std::move(store)) {
+  LooseCatalog(std::shared_ptr<Store> store, LooseFiles files,
+               const std::shared_ptr<NodeCache>& cache)
+      : store_(std::move(store)), cache_(cache, store_->name()) {
     manifest_.container = Container::kFiles;
     set_shards(std::move(files.shards), files.bytes);
   }
@@ -153,11 +157,13 @@ class LooseCatalog final : public MemoryCatalog {
     return Error{.message = "loose files have no archive number " + std::to_string(shard)};
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    return store_->open(std::string(path));
+    HR_TRY(auto source, store_->open(std::string(path)));
+    return cache_.wrap(std::move(source));
   }
 
  private:
   const std::shared_ptr<Store> store_;
+  const CacheUse cache_;
 };
 
 struct IndexedShard {
@@ -165,8 +171,9 @@ struct IndexedShard {
   uint64_t bytes = 0;
 };
 
-Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule) {
-  HR_TRY(const auto source, open_path(path));
+Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule,
+                                 const CacheUse& cache) {
+  HR_TRY(const auto source, open_path(path, cache));
   const auto read = [&](uint64_t offset, MutableBytes into) {
     return source->read_at(offset, into);
   };
@@ -177,12 +184,15 @@ Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule) {
 }  // namespace
 
 Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
-                                                const OpenOptions& options) {
+                                                const OpenOptions& options,
+                                                const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
+  const CacheUse use(cache, split_location(paths.front()).folder);
   std::vector<Result<IndexedShard>> shards(paths.size(), IndexedShard{});
   std::atomic<size_t> next{0};
   const auto work = [&] {
-    for (size_t s = next++; s < paths.size(); s = next++) shards[s] = index_shard(paths[s], rule);
+    for (size_t s = next++; s < paths.size(); s = next++)
+      shards[s] = index_shard(paths[s], rule, use);
   };
   const unsigned wanted =
       options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -200,15 +210,16 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& 
     bytes.push_back(shard->bytes);
   }
   return std::unique_ptr<Catalog>(
-      std::make_unique<ArchiveCatalog>(paths, std::move(indexes), bytes));
+      std::make_unique<ArchiveCatalog>(paths, std::move(indexes), bytes, use));
 }
 
 Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,
-                                                   const OpenOptions& options) {
+                                                   const OpenOptions& options,
+                                                   const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
   HR_TRY(LooseFiles files, group_loose_files(*store, rule));
   return std::unique_ptr<Catalog>(
-      std::make_unique<LooseCatalog>(std::move(store), std::move(files)));
+      std::make_unique<LooseCatalog>(std::move(store), std::move(files), cache));
 }
 
 }  // namespace headrace

@@ -25,11 +25,11 @@ Error half_packed(const std::string& location) {
 }
 
 /// A folder: its manifest, else its tar shards, else its files.
-Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder,
-                                             const OpenOptions& options) {
+Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const OpenOptions& options,
+                                             const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const auto store, open_store(folder));
   HR_TRY(const bool has_manifest, store->exists(kManifestName));
-  if (has_manifest) return open_manifest_catalog(store);
+  if (has_manifest) return open_manifest_catalog(store, cache);
   HR_TRY(const bool pending, store->exists(kPendingName));
   if (pending) return half_packed(folder);
   HR_TRY(const auto entries, store->list(""));
@@ -37,18 +37,19 @@ Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder,
   std::vector<std::string> archives;
   for (const StoreEntry& entry : entries)
     if (is_archive_name(entry.path)) archives.push_back(store->name() + "/" + entry.path);
-  if (!archives.empty()) return index_archives(archives, options);
-  return index_loose_files(store, options);
+  if (!archives.empty()) return index_archives(archives, options, cache);
+  return index_loose_files(store, options, cache);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& locations,
-                                              const OpenOptions& options) {
+                                              const OpenOptions& options,
+                                              const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(std::vector<std::string> paths, expand_locations(locations));
   if (paths.empty())
     return Error{.code = Code::kUsage, .message = "no location of a data set was given"};
-  if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options);
+  if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options, cache);
   if (paths.size() > 1)
     return Error{
         .code = Code::kUsage,
@@ -60,7 +61,7 @@ Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& lo
     folder.resize(folder.size() - std::string_view(kManifestName).size() - 1);
   else if (folder == kManifestName)
     folder = ".";
-  return open_folder(folder, options);
+  return open_folder(folder, options, cache);
 }
 
 }  // namespace headrace

@@ -11,6 +11,7 @@ namespace headrace {
 
 /// What Dataset::open does, up to the catalog. Nothing at the location: Code::kNotFound.
 Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& locations,
-                                              const OpenOptions& options);
+                                              const OpenOptions& options,
+                                              const std::shared_ptr<NodeCache>& cache);
 
 }  // namespace headrace

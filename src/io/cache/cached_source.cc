@@ -1,0 +1,92 @@
+#include "io/cache/cached_source.h"
+
+#include <condition_variable>
+
+namespace headrace {
+namespace {
+
+Error past_end(const ByteSource& source, uint64_t offset) {
+  return {.code = Code::kCorrupt,
+          .message = "the object ends before the bytes asked for",
+          .origin = {.shard = source.name(), .offset = offset}};
+}
+
+/// Waits for one read.
+class Waiting {
+ public:
+  ByteSource::Done done() {
+    return [this](Status status) {
+      const std::lock_guard lock(mutex_);
+      status_ = std::move(status);
+      ended_ = true;
+      changed_.notify_one();
+    };
+  }
+  Status wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
+    return std::move(status_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  Status status_;
+};
+
+}  // namespace
+
+CachedSource::CachedSource(std::shared_ptr<NodeCache> cache,
+                           std::shared_ptr<const CacheLease> lease,
+                           std::unique_ptr<ByteSource> inner, std::string path, EntryHeader header)
+    : cache_(std::move(cache)),
+      lease_(std::move(lease)),
+      inner_(std::move(inner)),
+      path_(std::move(path)),
+      header_(std::move(header)) {}
+
+CachedReads* CachedSource::reads() const {
+  const auto& mine = reads_.get([this] {
+    auto file = CacheFile::open(path_, header_);
+    if (!file.ok()) cache_->report(file.error());
+    return std::make_unique<std::shared_ptr<CachedReads>>(
+        file.ok() ? std::make_shared<CachedReads>(cache_, inner_, std::move(file).value())
+                  : nullptr);
+  });
+  return mine.get();
+}
+
+bool CachedSource::is_remote() const {
+  const CachedReads* mine = reads();
+  return mine == nullptr || !mine->is_complete();
+}
+
+void CachedSource::will_need(uint64_t offset, uint64_t size) const {
+  if (const CachedReads* mine = reads(); mine != nullptr && mine->is_complete())
+    mine->will_need(offset, size);
+}
+
+Status CachedSource::read_at(uint64_t offset, MutableBytes into) const {
+  if (offset > size() || into.size() > size() - offset) return past_end(*inner_, offset);
+  CachedReads* mine = reads();
+  if (mine == nullptr) {
+    cache_->streamed_bytes_ += into.size();
+    return inner_->read_at(offset, into);
+  }
+  const uint64_t got = mine->read_present(offset, into);
+  if (got == into.size()) return {};
+  Waiting waiting;
+  mine->start(offset + got, into.subspan(got), kNow, waiting.done());
+  return waiting.wait();
+}
+
+void CachedSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
+                              const Done& done) const {
+  if (offset > size() || into.size() > size() - offset) return done(past_end(*inner_, offset));
+  if (CachedReads* mine = reads()) return mine->start(offset, into, deadline, done);
+  cache_->streamed_bytes_ += into.size();
+  inner_->start_read(offset, into, deadline, done);
+}
+
+}  // namespace headrace
