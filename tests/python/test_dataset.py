@@ -210,6 +210,6 @@ def test_errors_pickle_with_their_parts():
 def test_options_that_make_no_sense_are_refused(shards):
     folder = shards(5)
     with pytest.raises(ValueError, match="cache"):
-        hr.open(folder, cache="disk")  # type: ignore[arg-type]
+        hr.open(folder, cache=3)  # type: ignore[arg-type]
     with pytest.raises(hr.UsageError, match="location"):
         hr.open([])
