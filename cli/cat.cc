@@ -22,6 +22,7 @@ struct Options {
   std::string location;
   std::vector<std::string> words;  // KEY [FIELD], or [FIELD] with --at
   std::string key_rule = "webdataset";
+  std::string cache = {};
   int64_t at = kNone;
   int64_t nth = kNone;
 };
@@ -157,8 +158,9 @@ Result<int> run(const Options& options, Context& context) {
     return Error{.code = Code::kUsage,
                  .message = key_words == 1 ? "cat takes a data set, a key and at most one field"
                                            : "cat --at takes a data set and at most one field"};
-  HR_TRY(const auto set, Dataset::open({options.location},
-                                       {.key_rule = options.key_rule, .threads = context.threads}));
+  HR_TRY(const auto set, Dataset::open({options.location}, {.key_rule = options.key_rule,
+                                                            .threads = context.threads,
+                                                            .cache_folder = options.cache}));
   HR_TRY(const SampleId id, choose(*set, options));
   HR_TRY(const auto index, set->index(id.shard));
   const std::string* field = options.words.size() > key_words ? &options.words.back() : nullptr;
@@ -201,6 +203,8 @@ const Verb kCat{
       app.add_option("--nth", o->nth, "Of several samples with this key, number N (from 0)")
           ->type_name("N")
           ->check(CLI::NonNegativeNumber);
+      app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
+          ->type_name("FOLDER");
       app.add_option("--key", o->key_rule,
                      "Key rule without a manifest: webdataset, base, path, flat, REGEX")
           ->type_name("RULE");

@@ -23,6 +23,7 @@ constexpr double kBarColumns = 30;
 struct Options {
   std::vector<std::string> locations;
   std::string key_rule = "webdataset";
+  std::string cache = {};
   std::string classes;
 };
 
@@ -213,8 +214,9 @@ void print_json(const Dataset& set, const Survey& survey, Output& out) {
 }
 
 Result<int> run(const Options& options, Context& context) {
-  HR_TRY(const auto set, Dataset::open(options.locations,
-                                       {.key_rule = options.key_rule, .threads = context.threads}));
+  HR_TRY(const auto set, Dataset::open(options.locations, {.key_rule = options.key_rule,
+                                                           .threads = context.threads,
+                                                           .cache_folder = options.cache}));
   auto surveyed = [&] {
     const ProgressLine line(context, "reading labels", "samples");
     return survey(*set, {.class_field = options.classes}, context.progress);
@@ -245,6 +247,8 @@ const Verb kInfo{
       app.add_option("--classes", o->classes,
                      "Count classes by this field (cls up to 100,000 samples if not given)")
           ->type_name("FIELD");
+      app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
+          ->type_name("FOLDER");
       app.add_option("--key", o->key_rule,
                      "Key rule without a manifest: webdataset, base, path, flat, REGEX")
           ->type_name("RULE");

@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::vector<std::string> locations;
   std::string key_rule = "webdataset";
+  std::string cache = {};
   std::string shard;
   bool members = false;
   uint64_t limit = ~uint64_t{0};
@@ -147,8 +148,9 @@ Status list_members(const Dataset& set, uint32_t shard, const std::string& name,
 Result<int> run(const Options& options, Context& context) {
   for (const std::string& location : options.locations)
     if (location == "-") return list_stream(options, context);
-  HR_TRY(const auto set, Dataset::open(options.locations,
-                                       {.key_rule = options.key_rule, .threads = context.threads}));
+  HR_TRY(const auto set, Dataset::open(options.locations, {.key_rule = options.key_rule,
+                                                           .threads = context.threads,
+                                                           .cache_folder = options.cache}));
   Lister lister(options, context);
   bool found = options.shard.empty();
   for (uint32_t s = 0; s < set->shards() && !lister.done(); ++s) {
@@ -189,6 +191,8 @@ const Verb kLs{.name = "ls",
                  app.add_option("--shard", o->shard, "Only this shard: number, name or end of path")
                      ->type_name("SHARD");
                  app.add_option("--limit", o->limit, "Stop after N lines")->type_name("N");
+                 app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
+                     ->type_name("FOLDER");
                  app.add_option("--key", o->key_rule,
                                 "Key rule without a manifest: webdataset, base, path, flat, REGEX")
                      ->type_name("RULE");

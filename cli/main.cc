@@ -48,10 +48,9 @@ std::string top_help() {
       "Examples:\n"
       "  headrace pack photos/ --out shards/          files into tar shards with an index\n"
       "  headrace info shards/                        counts, sizes, fields, balance\n"
-      "  headrace ls shards/ | head                   the samples\n"
-      "  headrace cat shards/ cat/0001 jpg > x.jpg    the bytes of one field\n"
       "  headrace verify shards/                      every byte against the manifest\n"
-      "  headrace show shards/ --out sheet.png        the pictures of a batch\n\n"
+      "  headrace show shards/ --out sheet.png        the pictures of a batch\n"
+      "  headrace cp https://host/set /nvme/set       a copy, checked and resumable\n\n"
       "Verbs:\n";
   for (const Verb* verb : kVerbs) {
     std::string name = verb->name;

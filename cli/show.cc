@@ -28,6 +28,7 @@ constexpr int kThumbnail = 160;
 struct Options {
   std::vector<std::string> locations;
   std::string key_rule = "webdataset";
+  std::string cache = {};
   std::string out;
   std::string image;
   std::string label;
@@ -182,7 +183,8 @@ Result<std::shared_ptr<const Batch>> take_batch(Loader& loader, const Options& o
 }
 
 Result<int> run(const Options& o, Context& context) {
-  HR_TRY(const auto set, Dataset::open(o.locations, {.key_rule = o.key_rule}));
+  HR_TRY(const auto set,
+         Dataset::open(o.locations, {.key_rule = o.key_rule, .cache_folder = o.cache}));
   HR_TRY(LoaderOptions options, loader_options(o, set, context));
   HR_TRY(const auto loader, Loader::create(std::move(options)));
   HR_TRY(const auto batch, take_batch(*loader, o));
@@ -244,6 +246,8 @@ Action setup(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->group(pictures);
+  app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
+      ->type_name("FOLDER");
   app.add_option("--key", o->key_rule,
                  "Key rule without a manifest: webdataset, base, path, flat, REGEX")
       ->type_name("RULE");

@@ -12,7 +12,11 @@ extern const Verb kInfo;
 extern const Verb kIndex;
 extern const Verb kVerify;
 extern const Verb kShow;
+extern const Verb kCopy;
+extern const Verb kCache;
+extern const Verb kServe;
 
-inline constexpr const Verb* kVerbs[] = {&kPack, &kLs, &kCat, &kInfo, &kIndex, &kVerify, &kShow};
+inline constexpr const Verb* kVerbs[] = {&kPack,   &kLs,   &kCat,  &kInfo,  &kIndex,
+                                         &kVerify, &kShow, &kCopy, &kCache, &kServe};
 
 }  // namespace headrace::cli

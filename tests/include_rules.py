@@ -8,6 +8,7 @@ libraries. A module may include itself and what it depends on, directly or throu
     engine   job          dataset and below; not each other
     dataset               io, format, codec, plan, base
     stream                format, base
+    serve                 io, base
     io format codec plan  base; not each other
     include/headrace      public headers alone
 

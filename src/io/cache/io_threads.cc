@@ -16,9 +16,7 @@ struct IoThreads::Queue {
   bool ended = false;
 };
 
-IoThreads::IoThreads(unsigned threads) : queue_(std::make_shared<Queue>()) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([queue = queue_] { work(*queue); });
-}
+IoThreads::IoThreads(unsigned threads) : count_(threads), queue_(std::make_shared<Queue>()) {}
 
 IoThreads::~IoThreads() {
   std::multimap<Clock::time_point, Task> dropped;  // destroyed outside of the lock
@@ -41,6 +39,7 @@ void IoThreads::post_after(std::chrono::milliseconds delay, Task task) {
   {
     const std::lock_guard lock(queue->mutex);
     queue->due.emplace(Clock::now() + delay, std::move(task));
+    while (threads_.size() < count_) threads_.emplace_back([queue] { work(*queue); });
   }
   queue->changed.notify_one();
 }
