@@ -56,6 +56,7 @@ void bind_batch(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_audit(nb::module_& module);
 void bind_job(nb::module_& module);
+void bind_webdataset_arrays(nb::module_& module);
 void bind_webdataset_jpeg(nb::module_& module);
 void bind_webdataset_writer(nb::module_& module);
 void bind_webdataset_images(nb::module_& module);

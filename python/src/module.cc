@@ -14,6 +14,7 @@ NB_MODULE(_native, module) {
   bind_audit(module);
   bind_job(module);
   bind_webdataset_writer(module);
+  bind_webdataset_arrays(module);
   bind_webdataset_images(module);
   bind_webdataset_jpeg(module);
   bind_webdataset_reader(module);

@@ -65,6 +65,13 @@ def msgpack_loads(data: bytes) -> Any:
 
 
 def npy_loads(data: bytes) -> Any:
+    import numpy
+
+    from .. import _native
+
+    array = _native.npy_array(data, numpy.empty) if isinstance(data, bytes) else None
+    if array is not None:
+        return array
     import numpy.lib.format
 
     return numpy.lib.format.read_array(io.BytesIO(data))  # type: ignore[no-untyped-call]
