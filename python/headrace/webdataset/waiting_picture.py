@@ -47,7 +47,8 @@ def _waiting(file: bytes, corners: _Corners, info: dict[Any, Any]) -> Image.Imag
 class WaitingPicture(Image.Image):
     """A part of a JPEG file. Becomes an Image.Image when its pixels are needed.
 
-    Belongs to the thread that uses it, as all of Pillow's pictures do.
+    Threads may share one to look at it, as they may any picture of Pillow's: so what waits is taken
+    away last, and may be gone when a thread comes to it.
     """
 
     @property  # type: ignore[misc]
@@ -67,10 +68,10 @@ class WaitingPicture(Image.Image):
         return super(Image.Image, self).__reduce_ex__(protocol)
 
     def crop(self, box: Any = None) -> Image.Image:
-        corners = _inside(self, box)
-        if corners is None:
+        corners, waits = _inside(self, box), self.__dict__.get("_waiting")
+        if corners is None or waits is None:
             return Image.Image.crop(self, box)
-        file, (left, top, _, _) = self.__dict__["_waiting"]
+        file, (left, top, _, _) = waits
         x0, y0, x1, y1 = corners
         return _waiting(file, (left + x0, top + y0, left + x1, top + y1), self.info)
 
@@ -103,7 +104,9 @@ def _scaled(picture: Any, size: Any, resample: Any) -> Image.Image | None:
         return None
     if picture.height > _SLIVER * picture.width:
         return None
-    file, corners = picture.__dict__["_waiting"]
+    if (waits := picture.__dict__.get("_waiting")) is None:
+        return None
+    file, corners = waits
     resample = Image.Resampling.BICUBIC if resample is None else resample
     pixels = _native.jpeg_resized(file, corners, size, int(resample))
     if pixels is None:
@@ -117,21 +120,24 @@ def _on_memory(size: tuple[int, int], array: Any) -> Any:
 
 
 def _decoded(picture: Any) -> Any:
-    file, corners = picture.__dict__["_waiting"]
+    if (waits := picture.__dict__.get("_waiting")) is None:
+        return picture.__dict__["_im"]
+    file, corners = waits
     pixels = _native.jpeg_pixels(file, corners)
     if pixels is not None:
         pixels = _on_memory(picture.size, pixels)
     else:  # damaged inside: Pillow gives what there is
         with io.BytesIO(file) as stream:
             pixels = Image.open(stream).convert("RGB").im.crop(corners)
-    _become_plain(picture, pixels)
-    return pixels
+    if "_waiting" in picture.__dict__:
+        _become_plain(picture, pixels)
+    return picture.__dict__["_im"]
 
 
 def _become_plain(picture: Any, pixels: Any) -> None:
-    picture.__dict__.pop("_waiting", None)
     picture.__dict__["_im"] = pixels
     _set_class(picture, Image.Image)
+    picture.__dict__.pop("_waiting", None)
 
 
 def _set_class(picture: Any, cls: type) -> None:
