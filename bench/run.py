@@ -3,8 +3,9 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify pack start resume loose webdataset images
-first_images (all). Makes its inputs the first time. Writes OUT/results.json, where tables of jobs
-that did not run stay as they were; bench/report.py makes docs/benchmarks.md from it.
+first_images (all), and s3, which needs s5cmd. Makes its inputs the first time. Writes
+OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py makes
+docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from inputs import Inputs, prepare
 from jobs import JOBS as OTHER_JOBS
 from jobs import Bench
 from programs import ROOT, program
+from s3_job import s3
 from tables import as_text
 
 JOBS = OTHER_JOBS | IMAGE_JOBS
+ASKED_JOBS = {"s3": s3}  # need programs that not every machine has; run when they are named
 PEERS = (
     "webdataset",
     "mosaicml-streaming",
@@ -45,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("jobs", nargs="*", metavar="JOB", choices=[[], *JOBS])
+    parser.add_argument("jobs", nargs="*", metavar="JOB", choices=[[], *JOBS, *ASKED_JOBS])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.5, help="of a reader in a round")
     parser.add_argument("--threads", type=int, default=2)
@@ -66,7 +69,7 @@ def main() -> None:
     }
     load = [os.getloadavg()[0]]
     for job in arguments.jobs or JOBS:
-        for table in map(lambda table: table.as_json(), JOBS[job](bench)):
+        for table in map(lambda table: table.as_json(), (JOBS | ASKED_JOBS)[job](bench)):
             results["tables"].append(table)
             print(as_text(table), flush=True)
     load.append(os.getloadavg()[0])

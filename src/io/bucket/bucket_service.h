@@ -59,7 +59,7 @@ class BucketService {
   virtual Result<ListPage> parse_list(const HttpResponse& answer) const = 0;
 
   virtual UploadLimits limits() const { return {}; }
-  /// Asks for Upload::id.
+  /// Asks for Upload::id. With an empty method: nothing has to be asked.
   virtual HttpCall begin_upload(const std::string& key) const = 0;
   virtual Result<std::string> parse_upload(const HttpResponse& answer) const = 0;
   /// `number` counts from 0. `body` is the part.
@@ -71,8 +71,9 @@ class BucketService {
   /// A successful answer whose body says that it is none, as one with the status it should have
   /// had.
   virtual HttpResponse truth(HttpResponse answer) const { return answer; }
-  /// With an empty method if the service forgets parts by itself.
-  virtual HttpCall abort_upload(const Upload& upload) const = 0;
+  /// What removes the parts of an upload that was given up, or is complete; nothing where the
+  /// service forgets them by itself.
+  virtual std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const = 0;
   /// Whether an object with this ETag is what the upload's completion makes.
   virtual bool is_completed(const Upload&, const std::string& /*etag*/) const { return false; }
 

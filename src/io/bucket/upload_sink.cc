@@ -11,7 +11,7 @@ namespace {
 constexpr int kConflict = 409;
 constexpr int kMostTries = 5;
 constexpr auto kBetweenTries = std::chrono::milliseconds(200);
-constexpr auto kPatienceToAbort = std::chrono::seconds(5);
+constexpr auto kPatienceToRemove = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -25,11 +25,11 @@ UploadSink::UploadSink(std::shared_ptr<Fetcher> fetcher,
 
 UploadSink::~UploadSink() {
   static_cast<void>(wait_for(0));
-  if (!begun_ || done_) return;
-  HttpCall call = service_->abort_upload(upload_);
-  if (call.request.method.empty()) return;  // the service forgets parts by itself
-  call.patience = kPatienceToAbort;
-  static_cast<void>(fetcher_->send(std::move(call)));
+  if (!begun_) return;
+  for (HttpCall& call : service_->remove_parts(upload_, done_)) {
+    call.patience = kPatienceToRemove;
+    static_cast<void>(fetcher_->send(std::move(call)));
+  }
 }
 
 Status UploadSink::append(ByteView bytes) {
@@ -90,9 +90,12 @@ Result<HttpResponse> UploadSink::complete(bool if_absent) {
 }
 
 Status UploadSink::begin() {
-  HR_TRY(const HttpResponse answer,
-         send_to(*service_, *fetcher_, [&] { return service_->begin_upload(upload_.key); }));
-  if (!answer.is_success()) return service_->error("write", name_, answer);
+  HttpResponse answer;
+  if (!service_->begin_upload(upload_.key).request.method.empty()) {
+    HR_TRY(answer,
+           send_to(*service_, *fetcher_, [&] { return service_->begin_upload(upload_.key); }));
+    if (!answer.is_success()) return service_->error("write", name_, answer);
+  }
   HR_TRY(upload_.id, service_->parse_upload(answer));
   begun_ = true;
   return {};

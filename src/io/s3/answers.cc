@@ -70,9 +70,13 @@ Result<ListPage> parse_s3_list(const std::string& body, const std::string& where
 
 Result<std::string> parse_s3_upload_id(const std::string& body, const std::string& where) {
   pugi::xml_document document;
-  HR_TRY(const pugi::xml_node root,
-         parse_xml(&document, body, "InitiateMultipartUploadResult", where));
-  return std::string(root.child_value("UploadId"));
+  document.load_buffer(body.data(), body.size());
+  // Servers differ in what they call the root.
+  std::string id = document.first_child().child_value("UploadId");
+  if (!id.empty()) return id;
+  return Error{.code = Code::kFailure,
+               .message = "the server began an upload in parts without giving it an id",
+               .origin = {.shard = where}};
 }
 
 std::string s3_completion(const std::vector<std::string>& etags) {

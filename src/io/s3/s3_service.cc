@@ -21,11 +21,12 @@ std::optional<std::chrono::system_clock::time_point> date_of(const HttpResponse&
 
 }  // namespace
 
-S3Service::S3Service(std::string bucket, S3Options options, std::shared_ptr<S3Signer> signer)
+S3Service::S3Service(const std::string& scheme, std::string bucket, S3Options options,
+                     std::shared_ptr<S3Signer> signer)
     : bucket_(std::move(bucket)),
       options_(std::move(options)),
       signer_(std::move(signer)),
-      name_("s3://" + bucket_) {}
+      name_(scheme + "://" + bucket_) {}
 
 Status S3Service::ready() const { return signer_ ? signer_->ready() : Status(); }
 
@@ -109,8 +110,9 @@ HttpResponse S3Service::truth(HttpResponse answer) const {
   return answer;
 }
 
-HttpCall S3Service::abort_upload(const Upload& upload) const {
-  return call("DELETE", upload.key, {{"uploadId", upload.id}});
+std::vector<HttpCall> S3Service::remove_parts(const Upload& upload, bool completed) const {
+  if (completed) return {};
+  return {call("DELETE", upload.key, {{"uploadId", upload.id}})};
 }
 
 bool S3Service::is_completed(const Upload& upload, const std::string& etag) const {

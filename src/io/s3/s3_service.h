@@ -13,7 +13,8 @@ namespace headrace {
 class S3Service : public BucketService {
  public:
   /// Without a signer, requests are anonymous.
-  S3Service(std::string bucket, S3Options options, std::shared_ptr<S3Signer> signer);
+  S3Service(const std::string& scheme, std::string bucket, S3Options options,
+            std::shared_ptr<S3Signer> signer);
 
   const std::string& name() const override { return name_; }
   Status ready() const override;
@@ -29,7 +30,7 @@ class S3Service : public BucketService {
   std::string part_mark(const HttpResponse& answer, size_t number) const override;
   HttpCall complete_upload(const Upload& upload, bool if_absent) const override;
   HttpResponse truth(HttpResponse answer) const override;
-  HttpCall abort_upload(const Upload& upload) const override;
+  std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const override;
   bool is_completed(const Upload& upload, const std::string& etag) const override;
   bool recover(const HttpResponse& answer) const override;
   Error error(std::string_view action, const std::string& object,

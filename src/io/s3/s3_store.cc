@@ -15,8 +15,8 @@ Result<std::shared_ptr<Store>> open_s3_store(const std::string& location) {
   if (!options.anonymous)
     signer = std::make_shared<S3Signer>(shared_credentials(fetcher),
                                         options.region.empty() ? "us-east-1" : options.region);
-  auto service = std::make_shared<const S3Service>(std::move(place.bucket), std::move(options),
-                                                   std::move(signer));
+  auto service = std::make_shared<const S3Service>("s3", std::move(place.bucket),
+                                                   std::move(options), std::move(signer));
   return std::shared_ptr<Store>(std::make_shared<BucketStore>(
       std::move(fetcher), std::move(service), std::move(place.prefix)));
 }

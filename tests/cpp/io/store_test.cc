@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -21,14 +22,27 @@ class AnyStore : public ::testing::TestWithParam<const char*> {
     const std::string kind = GetParam();
     if (kind == "local")
       store_ = std::make_shared<LocalStore>(folder_ / "not/there/yet", Durability::kDurable);
-    else
+    else if (kind == "memory")
       store_ = std::make_shared<MemoryStore>("mem:x");
+    else
+      open_remote();
+  }
+  // A folder of its own of the location that HEADRACE_TEST_STORE names: the Python tests start real
+  // servers and run these tests against them.
+  void open_remote() {
+    const char* location = std::getenv("HEADRACE_TEST_STORE");
+    if (location == nullptr) GTEST_SKIP() << "HEADRACE_TEST_STORE names no location";
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name = test->name();
+    auto store = open_store(std::string(location) + "/" + name.substr(0, name.find('/')));
+    ASSERT_TRUE(store.ok()) << store.error().to_string();
+    store_ = *store;
   }
   TemporaryFolder folder_;
   std::shared_ptr<Store> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, AnyStore, ::testing::Values("local", "memory"));
+INSTANTIATE_TEST_SUITE_P(Stores, AnyStore, ::testing::Values("local", "memory", "remote"));
 
 TEST_P(AnyStore, GivesBackWhatWasPut) {
   ASSERT_TRUE(put(*store_, "a/b.bin", as_bytes("hello")).ok());

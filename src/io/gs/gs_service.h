@@ -1,0 +1,55 @@
+// Google Cloud Storage: objects are read and removed by its XML interface, which is as S3's there,
+// and written and listed by the JSON one, which knows conditions for all it does.
+//
+// The parts of a large object are objects of their own until they are composed:
+// `<key>.headrace-part-<id>-<n>`. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/bucket/bearer.h"
+#include "io/bucket/bucket_service.h"
+
+namespace headrace {
+
+class GsService : public BucketService {
+ public:
+  /// Without a signer, requests are anonymous.
+  GsService(std::string bucket, Url endpoint, bool is_emulator,
+            std::shared_ptr<const BearerSigner> signer);
+
+  const std::string& name() const override { return name_; }
+  Status ready() const override;
+  HttpCall object(const char* method, const std::string& key) const override;
+  HttpCall put(const std::string& key, const std::shared_ptr<const std::string>& body,
+               bool if_absent) const override;
+  HttpCall list(const ListRequest& request) const override;
+  Result<ListPage> parse_list(const HttpResponse& answer) const override;
+  /// As many as one composition takes.
+  UploadLimits limits() const override { return {uint64_t{32} << 20, 32}; }
+  HttpCall begin_upload(const std::string&) const override;
+  Result<std::string> parse_upload(const HttpResponse&) const override;
+  HttpCall put_part(const Upload& upload, size_t number,
+                    const std::shared_ptr<const std::string>& body) const override;
+  std::string part_mark(const HttpResponse& answer, size_t number) const override;
+  HttpCall complete_upload(const Upload& upload, bool if_absent) const override;
+  std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const override;
+  bool recover(const HttpResponse&) const override { return false; }
+  Error error(std::string_view action, const std::string& object,
+              const HttpResponse& answer) const override;
+  /// Emulators do not know all conditions.
+  bool refuses_second_put() const override { return !is_emulator_; }
+
+ private:
+  HttpCall call(const char* method, std::string path, const QueryParameters& query,
+                const std::string& key) const;
+
+  const std::string bucket_;
+  const Url endpoint_;
+  const bool is_emulator_;
+  const std::shared_ptr<const BearerSigner> signer_;
+  const std::string name_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,13 @@
+// gs://BUCKET/PREFIX: docs/stores.md says what the environment sets.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "headrace/store.h"
+
+namespace headrace {
+
+Result<std::shared_ptr<Store>> open_gs_store(const std::string& location);
+
+}  // namespace headrace
