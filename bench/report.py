@@ -46,11 +46,11 @@ between rounds outside the clock.
 - **tar**: `tar cf` of the same folder. It keeps no checksums, makes no index and does not wait for
   the disk; our row to compare is the one with `--no-fsync`.
 
-The limit of reading is harder than it looks: its buffer never leaves the L2 cache, while a batch of
-256 photographs is 22 MB that has to go to memory. Rows therefore come into a buffer that stays in
-the cache, and leave it by streaming stores (`src/base/stream_copy.h`). Copying from mapped files
-would beat this limit, but a file that is cut while it is mapped kills the process, and mapped pages
-count as its memory; so it is not done.
+The limit of reading is harder than it looks: its buffer never leaves the L2 cache and its reads are
+large and in order, while a batch of 256 photographs is 22 MB of rows from all over the files that
+are kept. Rows go straight into the batch; the batch that came back last is filled first, since a
+cache may still hold it. Copying from mapped files would beat this limit, but a file that is cut while
+it is mapped kills the process, and mapped pages count as its memory; so it is not done.
 """
 
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class ByteSource {
   virtual uint64_t size() const = 0;
   /// Fills `into` from `offset` on. Fewer bytes there is an error (Code::kCorrupt: it was cut).
   virtual Status read_at(uint64_t offset, MutableBytes into) const = 0;
+  /// The same for consecutive bytes that go to several places: files need one system call.
+  virtual Status read_parts(uint64_t offset, std::span<const MutableBytes> parts) const;
   /// Says that a range will be read soon, so that the storage may fetch it meanwhile. May do
   /// nothing.
   virtual void will_need(uint64_t offset, uint64_t size) const = 0;

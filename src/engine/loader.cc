@@ -7,8 +7,9 @@
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "engine/epoch_run.h"
+#include "engine/length_finder.h"
 #include "engine/one_row.h"
-#include "engine/run.h"
 #include "engine/setup.h"
 #include "engine/stats.h"
 #include "headrace/audit.h"
@@ -37,82 +38,6 @@ Result<EpochSteps> epoch_steps(const Schedule& schedule, const RunState& state) 
   return EpochSteps::create(schedule.epoch_samples(), order.lanes, order.tail, state.batches);
 }
 
-/// The step that a state stands before; steps.steps() at the end of the epoch.
-Result<uint64_t> next_step(const EpochSteps& steps, const RunState& state) {
-  if (state.over) return steps.steps();
-  return steps.step_at(state.offset);
-}
-
-/// Lengths of samples, from the index: bytes of one field. Belongs to one thread.
-class LengthFinder {
- public:
-  LengthFinder(const Schedule& schedule, const LoaderOptions& o)
-      : schedule_(schedule), fields_{length_field(o)}, finder_(o.sets, fields_) {}
-  LengthFinder(const LengthFinder&) = delete;
-  LengthFinder& operator=(const LengthFinder&) = delete;
-
-  /// 0 for a sample that has no such field. After an error they mean nothing.
-  void read(std::span<const Row> rows, std::span<uint64_t> lengths) {
-    for (size_t i = 0; i < rows.size() && status_.ok(); ++i) {
-      FieldPlace place;
-      const RowOrigin row{.set = rows[i].set,
-                          .id = {schedule_.data_shard(rows[i].set, rows[i].shard), rows[i].sample}};
-      auto view = finder_.find(row, {&place, 1});
-      if (!view.ok()) status_ = std::move(view).error();
-      lengths[i] = place.size;
-    }
-  }
-  const Status& status() const { return status_; }
-
- private:
-  const Schedule& schedule_;
-  const std::vector<FieldSpec> fields_;
-  PlaceFinder finder_;
-  Status status_;
-};
-
-/// Makes the rows of a rank's steps, for the planning thread of one run.
-class StepPlanner {
- public:
-  StepPlanner(EpochPlan plan, const Schedule& schedule, uint64_t first, const LoaderOptions& o)
-      : plan_(std::move(plan)),
-        schedule_(schedule),
-        first_(first),
-        options_(o),
-        lengths_(schedule, o) {
-    plan_.set_lengths([this](std::span<const Row> rows, std::span<uint64_t> lengths) {
-      lengths_.read(rows, lengths);
-    });
-  }
-  StepPlanner(const StepPlanner&) = delete;
-  StepPlanner& operator=(const StepPlanner&) = delete;
-
-  /// Step number `i` of this worker.
-  Result<StepRows> operator()(uint64_t i) {
-    const uint64_t t = first_ + i * options_.workers;
-    const Step step = plan_.steps().step(t);
-    planned_.clear();
-    const RowRange range = rank_rows(step.rows, options_.rank, options_.world);
-    plan_.rows(t, range, planned_);
-    HR_CHECK(lengths_.status());
-    StepRows out{.step = t,
-                 .total = step.rows,
-                 .place = {.first_row = range.begin, .first_position = step.first_position},
-                 .rows = {}};
-    out.rows.reserve(planned_.size());
-    for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
-    return out;
-  }
-
- private:
-  EpochPlan plan_;
-  const Schedule& schedule_;
-  const uint64_t first_;
-  const LoaderOptions& options_;
-  LengthFinder lengths_;
-  std::vector<Row> planned_;
-};
-
 }  // namespace
 
 class Loader::Impl {
@@ -122,13 +47,16 @@ class Loader::Impl {
         state(begin_run(*setup.schedule, fingerprints(setup.options))),
         begin(state),
         pool(setup.options.prefetch + kSpareSlots, setup.options.shared_memory) {}
-  ~Impl() { end_run(); }
+  ~Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  uint64_t own_steps(uint64_t all) const;
   Status start_run();
+  void start_ahead();
   void end_run();
+  bool forked() const {
+    return (current && current->run->forked()) || (ahead && ahead->run->forked());
+  }
   Result<std::shared_ptr<const Batch>> deliver(RunBatch made);
   Result<OneRow> make_row(uint64_t epoch, uint64_t position) const;
   void go_to(RunState where);
@@ -145,62 +73,50 @@ class Loader::Impl {
 
   SlotPool pool;
   Timers timers;
-  std::optional<EpochSteps> steps;  ///< of the run
   std::unique_ptr<AuditWriter> audit;
-  std::unique_ptr<Run> run;
+  std::optional<EpochRun> current;
+  std::optional<EpochRun> ahead;  ///< of the next epoch, most likely
 };
 
-uint64_t Loader::Impl::own_steps(uint64_t all) const {
-  const LoaderOptions& o = setup.options;
-  return all <= o.worker ? 0 : (all - o.worker - 1) / o.workers + 1;
-}
-
+/// From `begin` on: the run that was made ahead, if it is this one.
 Status Loader::Impl::start_run() {
   const LoaderOptions& o = setup.options;
   if (!started) started = Timer::Clock::now();
-  HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, begin.epoch, begin.batches));
-  steps = plan.steps();
-  HR_TRY(const uint64_t from, next_step(*steps, begin));
-  const uint64_t own = own_steps(steps->steps() - from);
-  const uint64_t first = from + o.worker + skipped * o.workers;
-  if (!o.audit_folder.empty()) {
-    const uint64_t offset = steps->offset_before(std::min(first, steps->full_steps()));
-    HR_TRY(audit, AuditWriter::open(o.audit_folder, {.rank = o.rank,
-                                                     .world = o.world,
-                                                     .worker = o.worker,
-                                                     .workers = o.workers,
-                                                     .epoch = begin.epoch,
-                                                     .offset = offset}));
+  if (ahead && ahead->starts_at(begin, skipped)) {
+    current = std::move(ahead);
+  } else {
+    ahead.reset();
+    HR_TRY(current, EpochRun::start(setup, begin, skipped, pool, timers));
   }
-  HR_TRY(auto mixer, make_mixer(setup, begin.options.order, *steps));
-  auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o);
-  run = std::make_unique<Run>(RunOptions{.seed = begin.options.order.seed,
-                                         .epoch = begin.epoch,
-                                         .steps = own - std::min(own, skipped),
-                                         .plan = [planner](uint64_t i) { return (*planner)(i); },
-                                         .threads = o.threads,
-                                         .depth = o.prefetch,
-                                         .memory_bytes = o.memory_bytes,
-                                         .on_error = o.on_error,
-                                         .digests = !o.audit_folder.empty(),
-                                         .mixer = std::move(mixer)},
-                              o.sets, setup.columns, setup.fields, pool, timers);
+  ahead.reset();
+  if (o.audit_folder.empty()) return {};
+  const EpochSteps& steps = current->steps;
+  const uint64_t offset = steps.offset_before(std::min(current->first, steps.full_steps()));
+  HR_TRY(audit, AuditWriter::open(o.audit_folder, {.rank = o.rank,
+                                                   .world = o.world,
+                                                   .worker = o.worker,
+                                                   .workers = o.workers,
+                                                   .epoch = begin.epoch,
+                                                   .offset = offset}));
   return {};
 }
 
-/// In a forked child the run can not be ended: its threads, and what they locked, are the parent's.
+/// The first batch of the next epoch, while the last ones of this are consumed. An error would come
+/// again, in its place.
+void Loader::Impl::start_ahead() {
+  const RunState next = begin.at_epoch(begin.epoch + 1);
+  if (auto run = EpochRun::start(setup, next, 0, pool, timers); run.ok()) ahead = std::move(*run);
+}
+
 void Loader::Impl::end_run() {
-  if (run && run->forked()) {
-    [[maybe_unused]] const Run* never_freed = run.release();
-  }
-  run.reset();
+  current.reset();
   audit.reset();
 }
 
 Result<std::shared_ptr<const Batch>> Loader::Impl::deliver(RunBatch made) {
   Batch& batch = *made.batch;
   const uint64_t offset = state.offset;
-  state = begin.before_step(*steps, batch.step + 1);
+  state = begin.before_step(current->steps, batch.step + 1);
   batch.state = encode_state(state);
   if (audit) HR_CHECK(audit->append(batch, offset, made.digests));
 
@@ -254,6 +170,7 @@ Status Loader::Impl::load(const std::string& json, uint64_t total) {
   HR_TRY(const EpochSteps its_steps, epoch_steps(*schedule, loaded));
   HR_TRY([[maybe_unused]] const uint64_t step, next_step(its_steps, loaded));
   end_run();
+  ahead.reset();
   setup.schedule = std::move(schedule);
   go_to(std::move(loaded));
   just_loaded = true;
@@ -270,7 +187,7 @@ Loader::~Loader() = default;
 
 uint64_t Loader::steps() const {
   const auto steps = epoch_steps(*impl_->setup.schedule, impl_->begin);
-  return steps.ok() ? impl_->own_steps(steps->steps()) : 0;
+  return steps.ok() ? own_steps(impl_->setup.options, steps->steps()) : 0;
 }
 
 std::string Loader::tail_sentence() const {
@@ -292,26 +209,29 @@ Result<std::shared_ptr<const Batch>> Loader::row_at(uint64_t epoch, uint64_t pos
 
 Result<std::shared_ptr<const Batch>> Loader::next(const std::function<bool()>& interrupted) {
   if (impl_->stopped) return Error{.code = Code::kInterrupted, .message = "the loader was stopped"};
-  if (impl_->run && impl_->run->forked()) return forked_error();
-  if (!impl_->run) HR_CHECK(impl_->start_run());
+  if (impl_->forked()) return forked_error();
+  if (!impl_->current) HR_CHECK(impl_->start_run());
   impl_->just_loaded = false;
-  HR_TRY(RunBatch made, impl_->run->next(interrupted));
-  if (made.batch) return impl_->deliver(std::move(made));
+  HR_TRY(RunBatch made, impl_->current->run->next(interrupted));
+  if (made.batch) {
+    if (!impl_->ahead && impl_->current->run->has_room_for_next()) impl_->start_ahead();
+    return impl_->deliver(std::move(made));
+  }
   impl_->go_to(impl_->state.at_epoch(impl_->begin.epoch + 1));
   return std::shared_ptr<const Batch>();
 }
 
 Status Loader::rewind() {
-  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (impl_->forked()) return forked_error();
   if (std::exchange(impl_->just_loaded, false)) return {};
-  const bool untouched = !impl_->run && impl_->skipped == 0 && impl_->state.offset == 0;
+  const bool untouched = !impl_->current && impl_->skipped == 0 && impl_->state.offset == 0;
   if (untouched) return {};
   impl_->go_to(impl_->state.at_epoch(impl_->begin.epoch));
   return {};
 }
 
 Status Loader::skip(uint64_t steps) {
-  if (impl_->run)
+  if (impl_->current)
     return Error{.code = Code::kUsage,
                  .message = "steps can be skipped before the first batch only"};
   impl_->skipped += steps;
@@ -319,7 +239,7 @@ Status Loader::skip(uint64_t steps) {
 }
 
 Status Loader::set_epoch(uint64_t epoch) {
-  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (impl_->forked()) return forked_error();
   if (epoch == impl_->state.epoch) return {};
   impl_->go_to(impl_->state.at_epoch(epoch));
   impl_->just_loaded = false;
@@ -341,7 +261,7 @@ Result<std::string> Loader::state_at(uint64_t epoch, uint64_t step) const {
 }
 
 Status Loader::load_state(const std::string& json, uint64_t total) {
-  if (impl_->run && impl_->run->forked()) return forked_error();
+  if (impl_->forked()) return forked_error();
   return impl_->load(json, total);
 }
 
@@ -362,7 +282,9 @@ LoaderStats Loader::stats() const {
 
 void Loader::stop() {
   impl_->stopped = true;
-  if (impl_->run && !impl_->run->forked()) impl_->run->stop();
+  if (impl_->forked()) return;
+  if (impl_->current) impl_->current->run->stop();
+  if (impl_->ahead) impl_->ahead->run->stop();
 }
 
 }  // namespace headrace

@@ -46,7 +46,8 @@ Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mix
   BlockHints hints;
   PlaceFinder finder(o.sets, setup.fields);
   Ticket ticket(setup.columns, plan.epoch(), 0, 1, {origin}, false);
-  HR_CHECK(ticket.lay_out(finder, pool));
+  HR_CHECK(ticket.lay_out(finder));
+  ticket.take_slot(pool);
   RowFiller filler(setup.columns, timers, hints);
   std::vector<std::string> draws(setup.columns.size());
   filler.record_draws(&draws);

@@ -13,11 +13,10 @@
 namespace headrace {
 namespace {
 
-/// All fields of a row come with one read, up to here, into scratch memory that stays in the L2
-/// cache. Raw fields are streamed from there into the slot, which no cache holds: measured a tenth
-/// faster than reading into the slot. Without streaming stores, large fields are read where they
-/// go.
-constexpr uint64_t kSpanBytes = kStreams ? 128 << 10 : 16 << 10;
+/// Raw fields from this size on are read straight into the slot. Smaller ones come with the rest of
+/// the row into scratch memory, which stays in the L2 cache: copying them costs less than telling
+/// the system of one more place.
+constexpr uint64_t kDirectBytes = 8 << 10;
 
 /// One read call costs about as much as copying 4 KiB: up to here, headers and fields that no
 /// column asks for are read along.
@@ -87,8 +86,9 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
                        std::span<const RowTarget> targets, uint64_t* digest,
                        std::optional<Error>& gray) {
   timed_ = row_number_++ % Timers::kSampling == 0;
-  has_span_ = false;
-  if (view.archive) HR_CHECK(read_span(*view.archive, places));
+  span_ = {};
+  direct_.assign(places.size(), false);
+  if (view.archive) HR_CHECK(read_span(*view.archive, places, targets));
   uint64_t content = 0;
   for (const size_t c : order_) {
     const FieldPlace& place = places[c];
@@ -101,8 +101,7 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
     if (!view.archive) {
       HR_TRY(file, set.source(shard, *view.index, place.object));
     }
-    const MutableBytes row = columns_[c].raw ? targets[c].bytes : MutableBytes();
-    auto encoded = read(view.archive ? *view.archive : *file, place, row);
+    auto encoded = read(view.archive ? *view.archive : *file, place, c, targets[c]);
     if (!encoded.ok()) return in_column(std::move(encoded).error(), columns_[c], place);
     if (digest != nullptr) content = mix(content, xxh3(*encoded));
     if (auto status = decode(c, *encoded, key, targets[c]); !status.ok()) {
@@ -115,32 +114,58 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
   return {};
 }
 
-Status RowFiller::read_span(const ByteSource& source, std::span<const FieldPlace> places) {
+Status RowFiller::read_span(const ByteSource& source, std::span<const FieldPlace> places,
+                            std::span<const RowTarget> targets) {
   uint64_t begin = ~uint64_t{0}, end = 0, wanted = 0;
-  for (const FieldPlace& place : places) {
+  bool any_direct = false;
+  for (size_t c = 0; c < places.size(); ++c) {
+    const FieldPlace& place = places[c];
     if (place.absent()) continue;
     wanted += place.size;
     begin = std::min(begin, place.offset);
     end = std::max(end, place.offset + place.size);
+    any_direct = any_direct || (columns_[c].raw && place.size >= kDirectBytes);
   }
-  if (end <= begin || end - begin > std::min(kSpanBytes, wanted + kWasteBytes)) return {};
-  if (buffer_.size() < kSpanBytes) buffer_.resize(kSpanBytes);
-  HR_CHECK(timed_read(source, begin, MutableBytes(buffer_).first(end - begin)));
+  if (end <= begin || end - begin > wanted + kWasteBytes) return {};
+  span_ = buffer_.take(end - begin);  // untouched, and so free, where fields go elsewhere
   span_begin_ = begin;
-  has_span_ = true;
-  return {};
+  if (!any_direct) return timed_read(source, begin, {&span_, 1});
+  cut_span(end, places, targets);
+  return timed_read(source, begin, parts_);
 }
 
-Result<ByteView> RowFiller::read(const ByteSource& source, const FieldPlace& place,
-                                 MutableBytes row) {
-  if (has_span_) return ByteView(buffer_).subspan(place.offset - span_begin_, place.size);
-  if (!row.empty()) {
-    HR_CHECK(timed_read(source, place.offset, row));
-    return ByteView(row);
+/// Cuts the span into parts_: large raw fields that no other column shares go to the slot.
+void RowFiller::cut_span(uint64_t end, std::span<const FieldPlace> places,
+                         std::span<const RowTarget> targets) {
+  by_place_.clear();
+  for (uint32_t c = 0; c < places.size(); ++c)
+    if (!places[c].absent()) by_place_.push_back(c);
+  std::ranges::sort(by_place_, {}, [&](uint32_t c) { return places[c].offset; });
+  parts_.clear();
+  uint64_t at = span_begin_;     // the parts so far
+  uint64_t taken = span_begin_;  // the fields so far
+  for (size_t i = 0; i < by_place_.size(); ++i) {
+    const uint32_t c = by_place_[i];
+    const uint64_t first = places[c].offset, last = first + places[c].size;
+    const bool shared =
+        first < taken || (i + 1 < by_place_.size() && places[by_place_[i + 1]].offset < last);
+    taken = std::max(taken, last);
+    if (shared || !columns_[c].raw || places[c].size < kDirectBytes) continue;
+    if (first > at) parts_.push_back(span_.subspan(at - span_begin_, first - at));
+    parts_.push_back(targets[c].bytes);
+    direct_[c] = true;
+    at = last;
   }
-  if (buffer_.size() < place.size) buffer_.resize(place.size);
-  HR_CHECK(timed_read(source, place.offset, MutableBytes(buffer_).first(place.size)));
-  return ByteView(buffer_).first(place.size);
+  if (end > at) parts_.push_back(span_.subspan(at - span_begin_));
+}
+
+Result<ByteView> RowFiller::read(const ByteSource& source, const FieldPlace& place, size_t c,
+                                 const RowTarget& target) {
+  if (direct_[c]) return ByteView(target.bytes);
+  if (!span_.empty()) return ByteView(span_).subspan(place.offset - span_begin_, place.size);
+  const MutableBytes into = columns_[c].raw ? target.bytes : buffer_.take(place.size);
+  HR_CHECK(timed_read(source, place.offset, {&into, 1}));
+  return ByteView(into);
 }
 
 Status RowFiller::decode(size_t c, ByteView encoded, const RowKey& key, const RowTarget& target) {
@@ -170,16 +195,19 @@ Status RowFiller::decode(size_t c, ByteView encoded, const RowKey& key, const Ro
   return status;
 }
 
-Status RowFiller::timed_read(const ByteSource& source, uint64_t offset, MutableBytes into) {
+Status RowFiller::timed_read(const ByteSource& source, uint64_t offset,
+                             std::span<const MutableBytes> parts) {
   const auto begin = timed_ ? Timer::Clock::now() : Timer::Clock::time_point();
-  Status status = source.read_at(offset, into);
+  Status status = source.read_parts(offset, parts);
+  uint64_t bytes = 0;
+  for (const MutableBytes part : parts) bytes += part.size();
   if (timed_) {
     const auto spent = Timer::Clock::now() - begin;
     timers_.read.add(spent * Timers::kSampling);
-    const bool slow = spent > kSlowRead + std::chrono::nanoseconds(into.size());
+    const bool slow = spent > kSlowRead + std::chrono::nanoseconds(bytes);
     if (slow && has_waited_since(waits_before_)) hints_.saw_slow_read();
   }
-  bytes_read_ += into.size();
+  bytes_read_ += bytes;
   ++read_calls_;
   return status;
 }

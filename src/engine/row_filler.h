@@ -1,8 +1,8 @@
 // Fills one row of every column: reads the row's bytes and decodes them straight into the batch.
 //
 //   shard   ..|hdr|jpg bytes................|pad|hdr|cls|pad|..
-//                 `------ one read, if the span is small -----'   into scratch, decoded from there
-//                 `-- a larger raw field: straight into the slot
+//                 `---- one read, unless it would waste much -'   into scratch, decoded from there;
+//                 `--- of it, large raw fields straight into the slot
 //
 // A RowFiller belongs to one thread (it owns the scratch memory); what it points to is shared.
 #pragma once
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codec/decoder.h"
+#include "codec/reused_buffer.h"
 #include "engine/block_hints.h"
 #include "engine/row_places.h"
 #include "engine/timers.h"
@@ -74,11 +75,15 @@ class RowFiller {
   void end_chunk();
 
  private:
-  /// Reads `place` into `row` if there is one (raw columns), else into scratch memory.
-  Result<ByteView> read(const ByteSource& source, const FieldPlace& place, MutableBytes row);
-  Status read_span(const ByteSource& source, std::span<const FieldPlace> places);
+  /// The bytes of column c: those of the span, or read now. Raw ones may already be where they go.
+  Result<ByteView> read(const ByteSource& source, const FieldPlace& place, size_t c,
+                        const RowTarget& target);
+  Status read_span(const ByteSource& source, std::span<const FieldPlace> places,
+                   std::span<const RowTarget> targets);
+  void cut_span(uint64_t end, std::span<const FieldPlace> places,
+                std::span<const RowTarget> targets);
   Status decode(size_t column, ByteView encoded, const RowKey& key, const RowTarget& target);
-  Status timed_read(const ByteSource& source, uint64_t offset, MutableBytes into);
+  Status timed_read(const ByteSource& source, uint64_t offset, std::span<const MutableBytes> parts);
 
   const std::vector<ColumnPlan>& columns_;
   const std::vector<size_t> order_;  ///< of columns, in which they are decoded
@@ -87,9 +92,12 @@ class RowFiller {
   const bool grays_;
   Scratch scratch_;
   std::vector<std::string>* draws_ = nullptr;
-  std::vector<std::byte> buffer_;
+  ReusedBuffer buffer_;
+  MutableBytes span_;  ///< of the row, where its fields are read together; else empty
   uint64_t span_begin_ = 0;
-  bool has_span_ = false;
+  std::vector<uint32_t> by_place_;   ///< columns in the order of their fields in the span
+  std::vector<bool> direct_;         ///< a column: its bytes were read into the slot
+  std::vector<MutableBytes> parts_;  ///< of the span: scratch memory, and rows of the slot
   uint64_t bytes_read_ = 0;
   uint64_t read_calls_ = 0;
   uint32_t row_number_ = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/try.h"
 
@@ -43,6 +44,9 @@ void name_thread(unsigned number) {
   (void)number;
 #endif
 }
+
+/// So many before its end, a run makes room for the next epoch.
+constexpr uint64_t kLastTickets = 2;
 
 }  // namespace
 
@@ -84,10 +88,19 @@ void Run::stop() {
   batch_ready_.notify_all();
 }
 
+bool Run::has_room_for_next() const {
+  std::scoped_lock lock(mutex_);
+  const uint64_t left = options_.steps - planned_ + tickets_.size();
+  const uint64_t next_slot = tickets_.empty() ? 0 : tickets_.back()->ticket->slot_bytes();
+  return left <= kLastTickets && left < options_.depth &&
+         (left == 0 || slot_bytes_ + next_slot <= options_.memory_bytes);
+}
+
 bool Run::forked() const { return getpid() != pid_; }
 
 Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
   std::unique_lock lock(mutex_);
+  if (!std::exchange(begun_, true)) work_ready_.notify_all();
   const auto begin = Clock::now();
   const auto is_ready = [this] {
     return stopped_ || failed_ || (tickets_.empty() && planned_ == options_.steps) ||
@@ -142,7 +155,7 @@ void Run::work() {
 /// Precondition: the lock is held.
 bool Run::may_plan() const {
   if (planning_ || failed_ || planned_ == options_.steps) return false;
-  if (tickets_.size() >= options_.depth) return false;
+  if (tickets_.size() >= (begun_ ? options_.depth : 1)) return false;
   const uint64_t next_slot = tickets_.empty() ? 0 : tickets_.back()->ticket->slot_bytes();
   return tickets_.size() < 2 || slot_bytes_ + next_slot <= options_.memory_bytes;
 }
@@ -161,7 +174,7 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
     in_flight->ticket =
         std::make_unique<Ticket>(columns_, options_.epoch, planned->step, planned->total,
                                  std::move(planned->rows), options_.digests, planned->place);
-    if (auto status = in_flight->ticket->lay_out(finder_, pool_); !status.ok())
+    if (auto status = in_flight->ticket->lay_out(finder_); !status.ok())
       error = std::move(status).error();
     else if (hints_.begin_ticket())
       in_flight->ticket->hint(hints_, sets_);
@@ -229,6 +242,7 @@ uint32_t Run::chunk_rows(uint32_t rows) const {
 void Run::fill_chunk(Chunk chunk, RowFiller& filler) {
   const auto begin = Clock::now();
   Ticket& ticket = *chunk.ticket->ticket;
+  ticket.take_slot(pool_);
   filler.begin_chunk();
   for (uint32_t i = chunk.begin; i < chunk.end; ++i) {
     const RowOrigin& row = ticket.row(i);

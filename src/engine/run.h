@@ -76,6 +76,10 @@ class Run {
   Result<RunBatch> next(const std::function<bool()>& interrupted);
   void stop();
 
+  /// Whether so little of the epoch is left that the first batch of the next may be made meanwhile,
+  /// within the same budgets. A run makes one batch ahead; more from the first call of next() on.
+  bool has_room_for_next() const;
+
   /// Whether this process is a fork of the one that started the threads. They are not here, so such
   /// a run can be neither used nor destroyed.
   bool forked() const;
@@ -123,6 +127,7 @@ class Run {
   uint64_t planned_ = 0;                           // steps
   uint64_t slot_bytes_ = 0;                        // of the tickets in flight
   bool planning_ = false;
+  bool begun_ = false;  // next() was called
   bool stopped_ = false;
   std::optional<Error> failed_;
 

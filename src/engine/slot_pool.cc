@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -99,13 +100,14 @@ struct SlotPool::Core {
   Region take(uint64_t bytes) {
     {
       std::scoped_lock lock(mutex);
-      const auto fits = std::ranges::find_if(free, [&](auto& r) { return r.size() >= bytes; });
-      if (fits != free.end()) {
+      const auto fits = std::find_if(free.rbegin(), free.rend(),
+                                     [&](const Region& r) { return r.size() >= bytes; });
+      if (fits != free.rend()) {
         Region region = std::move(*fits);
-        free.erase(fits);
+        free.erase(std::next(fits).base());
         return region;
       }
-      if (!free.empty()) drop(free.size() - 1);  // too small: a larger one takes its place
+      if (!free.empty()) drop(0);  // too small: a larger one takes its place
     }
     Region region(region_size(bytes), shared);
     std::scoped_lock lock(mutex);
@@ -132,7 +134,8 @@ struct SlotPool::Core {
   const bool shared;
   const pid_t pid = getpid();
   std::mutex mutex;
-  std::vector<Region> free;
+  std::vector<Region>
+      free;  ///< the one that came back last, which a cache may still hold, goes first
   Usage usage;
 };
 

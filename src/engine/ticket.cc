@@ -59,14 +59,11 @@ Ticket::Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t 
       digests_(digests ? rows_.size() : 0),
       rows_left_(static_cast<uint32_t>(rows_.size())) {}
 
-Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
+Status Ticket::lay_out(PlaceFinder& finder) {
   const size_t width = columns_.size();
   for (uint32_t i = 0; i < size(); ++i) {
     HR_TRY(views_[i], finder.find(rows_[i], std::span(places_).subspan(i * width, width)));
   }
-
-  uint64_t bytes = 0;
-  std::vector<uint64_t> begins;
   for (size_t c = 0; c < width; ++c) {
     Column& column = out_.emplace_back(empty_column(columns_[c], size()));
     pending_[c].resize(is_dynamic(columns_[c]) ? size() : 0);
@@ -75,17 +72,24 @@ Status Ticket::lay_out(PlaceFinder& finder, SlotPool& pool) {
         column.offsets[i + 1] = column.offsets[i] + static_cast<int64_t>(row_bytes(i, c));
       column.shape = {column.offsets.back()};
     }
-    begins.push_back(bytes);
-    bytes = aligned(bytes + column_bytes(column));
-  }
-  slot_ = pool.take(bytes);
-  for (size_t c = 0; c < width; ++c) {
-    out_[c].data = slot_->memory.subspan(begins[c], column_bytes(out_[c]));
-    for (uint32_t i = 0; i < pending_[c].size(); ++i)
-      pending_[c][i].reserved =
-          out_[c].data.subspan(static_cast<size_t>(out_[c].offsets[i]), row_bytes(i, c));
+    slot_bytes_ = aligned(slot_bytes_ + column_bytes(column));
   }
   return {};
+}
+
+void Ticket::take_slot(SlotPool& pool) {
+  std::call_once(slot_taken_, [&] {
+    slot_ = pool.take(slot_bytes_);
+    uint64_t begin = 0;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      Column& column = out_[c];
+      column.data = slot_->memory.subspan(begin, column_bytes(column));
+      begin = aligned(begin + column_bytes(column));
+      for (uint32_t i = 0; i < pending_[c].size(); ++i)
+        pending_[c][i].reserved =
+            column.data.subspan(static_cast<size_t>(column.offsets[i]), row_bytes(i, c));
+    }
+  });
 }
 
 /// Of a ragged column: bytes of row i, a guess where only decoding tells.
@@ -157,6 +161,7 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   const std::vector<uint32_t> original = good_rows();
   if (!errors_.empty()) leave_out_failed_rows();
 
+  take_slot(pool);  // a step without rows has one, too
   auto slots = std::make_shared<std::vector<std::shared_ptr<const Slot>>>();
   slots->push_back(slot_);
   for (size_t c = 0; c < columns_.size(); ++c)

@@ -1,7 +1,9 @@
 // A Ticket is one batch on its way: which rows, where their bytes are, and the slot they go to.
 //
-//   planned --lay_out--> rows being filled by chunks, in any order --finish--> Batch
+//   planned --lay_out--> known sizes --take_slot--> rows being filled by chunks --finish--> Batch
 //
+// The slot is taken when the first row comes, so that slots which were read last, and may still be
+// in a cache, are filled first, and a consumer that is faster than the storage needs few.
 // Row i of every column has its place from the beginning, so chunks need no lock and no order.
 // Ownership: the engine owns tickets; a ticket owns its slot until the batch takes it.
 // Thread-safety: filling different rows from different threads is safe; all else is one thread's.
@@ -34,10 +36,13 @@ class Ticket {
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
   uint64_t step() const { return step_; }
   const RowOrigin& row(uint32_t i) const { return rows_[i]; }
-  uint64_t slot_bytes() const { return slot_ ? slot_->memory.size() : 0; }
+  /// After lay_out: bytes of the slot.
+  uint64_t slot_bytes() const { return slot_bytes_; }
 
   /// Looks up every row's places and gives every row its place in a slot.
-  Status lay_out(PlaceFinder& finder, SlotPool& pool);
+  Status lay_out(PlaceFinder& finder);
+  /// Before rows are filled. The first call takes the slot; any thread may make it.
+  void take_slot(SlotPool& pool);
   /// After lay_out: the rows' blocks will be read soon.
   void hint(BlockHints& hints, const std::vector<std::shared_ptr<const Dataset>>& sets) const;
 
@@ -74,6 +79,8 @@ class Ticket {
 
   std::vector<FieldPlace> places_;                       // rows x columns
   std::vector<std::shared_ptr<const ShardView>> views_;  // a row
+  uint64_t slot_bytes_ = 0;
+  std::once_flag slot_taken_;
   std::shared_ptr<const Slot> slot_;
   std::vector<Column> out_;                       // with their places in the slot
   std::vector<std::vector<PendingRow>> pending_;  // a column of unknown size: rows

@@ -1,9 +1,11 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "io/system_error.h"
@@ -32,6 +34,16 @@ ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset) {
     done += static_cast<size_t>(got);
   }
   return static_cast<ssize_t>(done);
+}
+
+size_t read_once(int descriptor, uint64_t offset, std::span<const MutableBytes> parts) {
+  constexpr size_t kMostParts = 16;
+  std::array<iovec, kMostParts> places;
+  const size_t count = std::min(parts.size(), places.size());
+  for (size_t i = 0; i < count; ++i) places[i] = {parts[i].data(), parts[i].size()};
+  const ssize_t got =
+      ::preadv(descriptor, places.data(), static_cast<int>(count), static_cast<off_t>(offset));
+  return got < 0 ? 0 : static_cast<size_t>(got);
 }
 
 Status write_fully(int descriptor, ByteView bytes, const std::string& path) {

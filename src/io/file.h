@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,9 @@ File open_file(int at, const char* path, int flags, mode_t mode = 0);
 
 /// Reads up to into.size() bytes from `offset` on; fewer only at the end of the file. -1: errno.
 ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset);
+
+/// One system call; the bytes that it read, 0 if none for whatever reason.
+size_t read_once(int descriptor, uint64_t offset, std::span<const MutableBytes> parts);
 
 /// Writes all of `bytes` at the descriptor's place.
 Status write_fully(int descriptor, ByteView bytes, const std::string& path);

@@ -50,6 +50,14 @@ class LocalSource : public ByteSource {
         .hint = "It was cut or is still being written; compare its size with the original."};
   }
 
+  Status read_parts(uint64_t offset, std::span<const MutableBytes> parts) const override {
+    const size_t got = read_once(file_.get(), offset, parts);
+    size_t wanted = 0;
+    for (const MutableBytes part : parts) wanted += part.size();
+    // A signal, a short file: rare. Once more, with its own care and its errors.
+    return got == wanted ? Status() : ByteSource::read_parts(offset, parts);
+  }
+
   void will_need(uint64_t offset, uint64_t size) const override {
     ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
                     POSIX_FADV_WILLNEED);

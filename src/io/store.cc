@@ -11,6 +11,14 @@
 
 namespace headrace {
 
+Status ByteSource::read_parts(uint64_t offset, std::span<const MutableBytes> parts) const {
+  for (const MutableBytes part : parts) {
+    HR_CHECK(read_at(offset, part));
+    offset += part.size();
+  }
+  return {};
+}
+
 void ByteSource::start_read(uint64_t offset, MutableBytes into, Deadline, const Done& done) const {
   done(read_at(offset, into));
 }
