@@ -34,7 +34,7 @@ class Renewed {
   /// Waits only if there is none, or none that is still good.
   Result<std::shared_ptr<const T>> get() {
     const std::lock_guard one(fetching_);  // the others wait for the first, and take what it got
-    if (auto value = latest(); value && !is_over(*value)) return value;
+    if (auto value = held(); value && !is_over(*value)) return value;
     auto fetched = fetch_();
     if (!fetched.ok()) return std::move(fetched).error();
     return keep(std::move(*fetched));
@@ -54,6 +54,11 @@ class Renewed {
 
   static WallTime now() { return std::chrono::system_clock::now(); }
   static bool is_over(const T& value) { return value.expires && now() >= *value.expires; }
+
+  std::shared_ptr<const T> held() {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
 
   std::shared_ptr<const T> keep(T value) {
     const std::lock_guard lock(mutex_);
