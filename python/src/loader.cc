@@ -22,7 +22,12 @@ class PyLoader {
 
   ~PyLoader() {
     // The child of a fork has none of the threads that the loader would wait for.
-    if (forked()) static_cast<void>(loader_.release());
+    if (forked()) {
+      static_cast<void>(loader_.release());
+      return;
+    }
+    nb::gil_scoped_release unlocked;  // its threads end what they are reading
+    loader_.reset();
   }
   PyLoader(const PyLoader&) = delete;
   PyLoader& operator=(const PyLoader&) = delete;

@@ -35,6 +35,9 @@ class Catalog {
   virtual Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const = 0;
   /// Opens a loose file by the path its index section has.
   virtual Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const = 0;
+  /// The same, without asking how large it is: `bytes`, says the index.
+  virtual Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
+                                                              uint64_t bytes) const = 0;
   /// Samples whose key may be `key` (same hash), in manifest order; callers compare the keys.
   virtual Result<std::vector<SampleId>> candidates(std::string_view key) const = 0;
 };

@@ -90,7 +90,8 @@ class Dataset::Impl {
   Result<std::shared_ptr<const ByteSource>> open(uint32_t shard, const ShardIndex& index,
                                                  uint32_t object) {
     HR_TRY(auto source, index.is_archive() ? catalog_->open_shard(shard)
-                                           : catalog_->open_file(index.object(object)));
+                                           : catalog_->open_known_file(index.object(object),
+                                                                       index.object_bytes(object)));
     if (cache_in_memory_) {
       HR_TRY(source, MemorySource::load(std::move(source)));
     }

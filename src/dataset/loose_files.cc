@@ -17,15 +17,17 @@ struct File {
   const StoreEntry* first = nullptr;  ///< file of the sample
 };
 
-bool is_manifest_path(std::string_view path) {
-  return path == kManifestName || path.starts_with(std::string(kTableFolder) + "/");
+/// The manifest's own files, and the card of a data set.
+bool is_no_sample(std::string_view path) {
+  return path == "README.md" || path == kManifestName ||
+         path.starts_with(std::string(kTableFolder) + "/");
 }
 
 Result<std::vector<File>> split_names(const std::vector<StoreEntry>& entries, const KeyRule& rule) {
   std::vector<File> files;
   KeyField name;
   for (const StoreEntry& entry : entries) {
-    if (is_manifest_path(entry.path)) continue;
+    if (is_no_sample(entry.path)) continue;
     HR_TRY(const bool belongs, rule.split(entry.path, name));
     if (belongs) files.push_back({name.key, name.field, &entry});
   }

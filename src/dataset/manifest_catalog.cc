@@ -82,6 +82,11 @@ class ManifestCatalog final : public Catalog {
     HR_TRY(auto source, data_->open(std::string(path)));
     return data_cache_.wrap(std::move(source));
   }
+  Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
+                                                      uint64_t bytes) const override {
+    HR_TRY(auto source, data_->open_known(std::string(path), bytes));
+    return data_cache_.wrap(std::move(source));
+  }
 
   Result<std::vector<SampleId>> candidates(std::string_view key) const override {
     HR_TRY(const KeyTable* table, key_table());

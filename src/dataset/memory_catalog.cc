@@ -137,6 +137,10 @@ class ArchiveCatalog final : public MemoryCatalog {
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
     return open_path(std::string(path), cache_);
   }
+  Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
+                                                      uint64_t) const override {
+    return open_file(path);
+  }
 
  private:
   const std::vector<std::string> paths_;
@@ -158,6 +162,11 @@ class LooseCatalog final : public MemoryCatalog {
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
     HR_TRY(auto source, store_->open(std::string(path)));
+    return cache_.wrap(std::move(source));
+  }
+  Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
+                                                      uint64_t bytes) const override {
+    HR_TRY(auto source, store_->open_known(std::string(path), bytes));
     return cache_.wrap(std::move(source));
   }
 

@@ -1,5 +1,7 @@
 #include "dataset/open.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "base/try.h"
@@ -24,6 +26,39 @@ Error half_packed(const std::string& location) {
           .hint = "Give the same command again to finish it."};
 }
 
+bool is_columns_name(std::string_view path) {
+  return path.ends_with(".parquet") || path.ends_with(".arrow");
+}
+
+Error columns_at(const std::string& location) {
+  return {.code = Code::kUsage,
+          .message = "the data set consists of Parquet or Arrow files, which are not read yet",
+          .origin = {.shard = location},
+          .hint = "Write its samples as tar shards, for example with 'headrace pack'."};
+}
+
+/// A pattern in a URL, `hf://datasets/org/name/train-*.tar`, is matched against the listing of the
+/// folder before its first special character. '*' does not match '/'.
+Status expand_pattern(const std::string& location, std::vector<std::string>* out) {
+  const size_t special = location.find_first_of("*?[");
+  const size_t slash = location.rfind('/', special);
+  if (special == std::string::npos || url_scheme(location).empty() || slash == std::string::npos) {
+    out->push_back(location);
+    return {};
+  }
+  HR_TRY(const auto store, open_store(location.substr(0, slash)));
+  HR_TRY(const auto entries, store->list(""));
+  const std::string pattern = location.substr(slash + 1);
+  const size_t before = out->size();
+  for (const StoreEntry& entry : entries)
+    if (::fnmatch(pattern.c_str(), entry.path.c_str(), FNM_PATHNAME) == 0)
+      out->push_back(store->name() + "/" + entry.path);
+  if (out->size() > before) return {};
+  return Error{.code = Code::kNotFound,
+               .message = "no object matches the pattern",
+               .origin = {.shard = location}};
+}
+
 /// A folder: its manifest, else its tar shards, else its files.
 Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const OpenOptions& options,
                                              const std::shared_ptr<NodeCache>& cache) {
@@ -38,6 +73,7 @@ Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const Op
   for (const StoreEntry& entry : entries)
     if (is_archive_name(entry.path)) archives.push_back(store->name() + "/" + entry.path);
   if (!archives.empty()) return index_archives(archives, options, cache);
+  if (std::ranges::any_of(entries, is_columns_name, &StoreEntry::path)) return columns_at(folder);
   return index_loose_files(store, options, cache);
 }
 
@@ -46,7 +82,9 @@ Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const Op
 Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& locations,
                                               const OpenOptions& options,
                                               const std::shared_ptr<NodeCache>& cache) {
-  HR_TRY(std::vector<std::string> paths, expand_locations(locations));
+  HR_TRY(const std::vector<std::string> named, expand_locations(locations));
+  std::vector<std::string> paths;
+  for (const std::string& location : named) HR_CHECK(expand_pattern(location, &paths));
   if (paths.empty())
     return Error{.code = Code::kUsage, .message = "no location of a data set was given"};
   if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options, cache);

@@ -61,6 +61,10 @@ class SelectedCatalog final : public Catalog {
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
     return whole_->open_file(path);
   }
+  Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
+                                                      uint64_t bytes) const override {
+    return whole_->open_known_file(path, bytes);
+  }
 
   Result<std::shared_ptr<const ShardIndex>> load_index(uint32_t shard) const override {
     HR_TRY(const auto index, whole_->load_index(shard));

@@ -269,6 +269,11 @@ uint64_t ShardIndex::payload_bytes(uint32_t sample) const {
   return bytes;
 }
 
+uint64_t ShardIndex::object_bytes(uint32_t number) const {
+  const auto member = std::ranges::lower_bound(members_, number, {}, &IndexMember::object);
+  return member == members_.end() || member->object != number ? 0 : member->size;
+}
+
 ShardIndex ShardIndex::select(const std::vector<bool>& kept) const {
   ShardIndex out;
   out.fields_ = fields_;

@@ -56,6 +56,8 @@ class ShardIndex {
 
   /// The path of a loose file, relative to the data set's folder; empty for archives.
   std::string_view object(uint32_t number) const;
+  /// Its size, in bytes.
+  uint64_t object_bytes(uint32_t number) const;
   bool is_archive() const { return object_start_.size() <= 1; }  // also of no samples
 
   /// The sum of the payload sizes of a sample, in bytes.

@@ -29,6 +29,10 @@ class MemorySource : public ByteSource {
 
 }  // namespace
 
+std::unique_ptr<ByteSource> open_bytes(std::string name, std::shared_ptr<const std::string> bytes) {
+  return std::make_unique<MemorySource>(std::move(name), std::move(bytes));
+}
+
 class MemoryStore::Sink : public ByteSink {
  public:
   Sink(MemoryStore* store, std::string path) : store_(store), path_(std::move(path)) {}

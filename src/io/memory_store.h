@@ -29,6 +29,9 @@ class MemoryStore : public Store {
   std::map<std::string, std::shared_ptr<const std::string>> objects_;
 };
 
+/// Bytes in memory as an object to read.
+std::unique_ptr<ByteSource> open_bytes(std::string name, std::shared_ptr<const std::string> bytes);
+
 /// The store `mem:NAME` of this process; made when first asked for.
 std::shared_ptr<Store> open_memory_store(const std::string& location);
 

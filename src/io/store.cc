@@ -1,8 +1,10 @@
 #include "headrace/store.h"
 
 #include "base/try.h"
+#include "io/ais/ais_store.h"
 #include "io/az/az_store.h"
 #include "io/gs/gs_store.h"
+#include "io/hf/hf_store.h"
 #include "io/http/http_store.h"
 #include "io/local_store.h"
 #include "io/memory_store.h"
@@ -59,16 +61,19 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location, Durabilit
     return Error{.code = Code::kUsage, .message = "the name of the folder is empty", .origin = {}};
   const std::string scheme = url_scheme(location);
   if (scheme == "mem") return open_memory_store(location);
+  if (scheme == "ais") return AisStore::open_location(location);
+  if (scheme == "hf") return HfStore::open_location(location);
   if (scheme == "http" || scheme == "https") return HttpStore::open_location(location);
   if (scheme == "s3") return open_s3_store(location);
   if (scheme == "gs") return open_gs_store(location);
   if (scheme == "az") return open_az_store(location);
   if (scheme.empty() || scheme == "file")
     return std::shared_ptr<Store>(std::make_shared<LocalStore>(local_path(location), durability));
-  return Error{.code = Code::kUsage,
-               .message = "'" + scheme + ":' locations are not supported",
-               .origin = {location, "", Origin::kNoOffset},
-               .hint = "Give a path, or a URL of file:, http:, https:, s3:, gs: or az:."};
+  return Error{
+      .code = Code::kUsage,
+      .message = "'" + scheme + ":' locations are not supported",
+      .origin = {location, "", Origin::kNoOffset},
+      .hint = "Give a path, or a URL of file:, http:, https:, s3:, gs:, az:, ais: or hf:."};
 }
 
 }  // namespace headrace

@@ -99,6 +99,10 @@ Result<PackReport> pack_to(Store& store, const PackOptions& options, Progress& p
   HR_TRY(const Manifest manifest, publication.finish(std::move(facts), plan.shards().size(),
                                                      options.memory_bytes, progress));
   report.fingerprint = manifest.fingerprint();
+  if (!store.creates_atomically())
+    report.notes.push_back(
+        "this store cannot keep two jobs apart that begin to write to one place at the same "
+        "instant: the one that ends last wins");
   if (publication.replaces())
     report.notes.push_back("the files of the version before stay in the folder");
   return report;

@@ -19,6 +19,11 @@ std::string pad(uint64_t task) {
   return digits.insert(0, digits.size() < 9 ? 9 - digits.size() : 0, '0');
 }
 
+/// What lies beside data and is none: a repository's own files, its card.
+bool is_about_data(const std::string& path) {
+  return path.starts_with('.') || path == "README.md" || path == "LICENSE";
+}
+
 Error holds(const Store& store, const std::string& what, const std::string& hint) {
   return {.code = Code::kUsage,
           .message = "'" + store.name() + "' already holds " + what,
@@ -50,7 +55,9 @@ Result<Publication> Publication::look(Store& store, const PublishOptions& option
   HR_CHECK(publication.look_at_marker());
   if (publication.state_ == State::kFresh && options.writes_shards && !publication.replaces_)
     HR_CHECK(publication.look_at_other_files());
-  if (publication.replaces_ && options.writes_shards)
+  // Where two jobs are not kept apart, neither writes over the other's shards.
+  const bool own_folder = publication.replaces_ || !store.creates_atomically();
+  if (own_folder && options.writes_shards)
     publication.folder_ = "v-" + options.plan.substr(0, 8) + "/";
   return publication;
 }
@@ -80,7 +87,8 @@ Status Publication::look_at_marker() {
     const json marker = json::parse(text, nullptr, false);
     if (marker.is_object() && marker.contains("plan") && marker["plan"].is_string())
       plan = marker["plan"];
-    if (plan == options_.plan && marker.contains("folder") && marker["folder"].is_string())
+    if (plan == options_.plan && store_->creates_atomically() && marker.contains("folder") &&
+        marker["folder"].is_string())
       replaces_ = replaces_ || !marker["folder"].get_ref<const std::string&>().empty();
   }
   if (marked && plan != options_.plan) {
@@ -103,7 +111,8 @@ Status Publication::look_at_marker() {
 }
 
 Status Publication::look_at_other_files() {
-  HR_TRY(const auto entries, store_->list(""));
+  HR_TRY(auto entries, store_->list(""));
+  std::erase_if(entries, [](const StoreEntry& entry) { return is_about_data(entry.path); });
   if (entries.empty()) return {};
   replaces_ = true;
   if (options_.replace) return {};
@@ -161,6 +170,7 @@ Result<Manifest> Publication::finish(Manifest facts, uint64_t tasks, uint64_t me
   HR_CHECK(store_->sync());
   fault_point("rooted");
   HR_CHECK(clean());
+  HR_CHECK(store_->publish());
   return manifest;
 }
 

@@ -11,7 +11,9 @@
 // after 5, the new data set. The same plan begun again finds the records and goes on.
 //
 // A new version of a data set that exists lies in a folder of its own (`v-<digest>/`), so that the
-// old version's shards stay readable until the root is swapped, and after.
+// old version's shards stay readable until the root is swapped, and after. So does every version in
+// a store that does not create atomically: two jobs that begin at the same instant both run there,
+// and the root that comes last wins, whole.
 // Thread-safety: put_record from any thread; everything else from one.
 #pragma once
 

@@ -1,6 +1,6 @@
 #include "io/ais/ais_error.h"
 
-#include <nlohmann/json.hpp>
+#include "io/json_fields.h"
 
 namespace headrace {
 namespace {
@@ -14,11 +14,6 @@ json details(const HttpResponse& answer) {
   return json::parse(header.empty() ? std::string_view(answer.body) : header, nullptr, false);
 }
 
-std::string text_of(const json& details, const char* name) {
-  if (!details.is_object() || !details.contains(name) || !details[name].is_string()) return "";
-  return details[name].get<std::string>().substr(0, kMostWords);
-}
-
 }  // namespace
 
 bool is_missing_bucket(const HttpResponse& answer) {
@@ -27,7 +22,7 @@ bool is_missing_bucket(const HttpResponse& answer) {
 
 Error ais_error(std::string_view action, const std::string& object, const HttpResponse& answer) {
   Error error = http_error(action, object, answer);
-  const std::string words = text_of(details(answer), "message");
+  const std::string words = text_of(details(answer), "message").substr(0, kMostWords);
   if (!words.empty())
     error.message = "cannot " + std::string(action) + " the object: AIStore says '" + words + "'";
   if (is_missing_bucket(answer))

@@ -6,7 +6,6 @@
 #include "base/try.h"
 #include "io/ais/ais_error.h"
 #include "io/environment.h"
-#include "io/file.h"
 #include "io/local_store.h"
 
 namespace headrace {
@@ -51,8 +50,8 @@ std::string AisName::path() const {
 /// What to do when an attempt to read failed: one for each read.
 class AisCluster::Again {
  public:
-  Again(std::shared_ptr<AisCluster> cluster, AisName name, bool direct, bool expected)
-      : cluster_(std::move(cluster)), name_(std::move(name)), direct_(direct), expected_(expected) {
+  Again(std::shared_ptr<AisCluster> cluster, AisName name, bool direct)
+      : cluster_(std::move(cluster)), name_(std::move(name)), direct_(direct) {
     const std::scoped_lock lock(cluster_->mutex_);
     if (cluster_->map_) version_ = cluster_->map_->version();
   }
@@ -72,7 +71,7 @@ class AisCluster::Again {
  private:
   bool may_come_back(const HttpResponse& answer) {
     if (direct_) return true;  // the gateway has the last word
-    if (!expected_ || is_missing_bucket(answer)) return false;
+    if (is_missing_bucket(answer)) return false;
     if (!std::exchange(looked_again_, true)) return true;
     return cluster_->is_shaken(version_);
   }
@@ -81,7 +80,6 @@ class AisCluster::Again {
   const AisName name_;
   std::string version_;  // of the map when the read began
   bool direct_;          // the gateway was not asked
-  const bool expected_;
   bool looked_again_ = false;
 };
 
@@ -118,16 +116,20 @@ HttpCall AisCluster::call(const std::string& method, const std::string& path,
   HttpCall call{.request = {}, .object = object, .signer = signer_, .redirects = 1};
   call.request.method = method;
   call.request.url = at_gateway(path, query.empty() ? kProvider : query + "&" + kProvider);
+  call.again = [gateway = call.request.url](Url& url, const HttpResponse* answer, bool usual) {
+    if (answer == nullptr) url = gateway;  // a target that is gone: the gateway names another
+    return usual;
+  };
   if (signer_)  // without a token there is nothing to keep from anybody
     call.trusted = [self = shared_from_this()](const Url& url) { return self->is_target(url); };
   return call;
 }
 
-HttpCall AisCluster::read(const AisName& name, const std::string& object, bool expected) {
+HttpCall AisCluster::read(const AisName& name, const std::string& object) {
   HttpCall call = this->call("GET", name.path(), "", object);
   const std::optional<Url> known = place(name);
   if (known) call.request.url = *known;
-  call.again = Again(shared_from_this(), name, known.has_value(), expected);
+  call.again = Again(shared_from_this(), name, known.has_value());
   return call;
 }
 
@@ -188,6 +190,15 @@ Result<std::string> AisCluster::map_version() {
   return map.version();
 }
 
+Status AisCluster::ready() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!signer_ || map_) return {};
+  }
+  HR_TRY(const std::string version, map_version());
+  return {};
+}
+
 bool AisCluster::is_target(const Url& url) const {
   const std::scoped_lock lock(mutex_);
   return map_ && map_->has(url);
@@ -196,7 +207,8 @@ bool AisCluster::is_target(const Url& url) const {
 bool AisCluster::is_shaken(const std::string& version_before) const {
   const std::scoped_lock lock(mutex_);
   if (refreshing_ || !map_) return true;
-  return map_->version() != version_before || map_->targets() < most_targets_;
+  const bool moved = !version_before.empty() && map_->version() != version_before;
+  return moved || map_->targets() < most_targets_;
 }
 
 }  // namespace headrace

@@ -44,14 +44,16 @@ class AisCluster : public std::enable_shared_from_this<AisCluster> {
   /// A request to the gateway, whose redirect to a target of the cluster is followed.
   HttpCall call(const std::string& method, const std::string& path, const std::string& query,
                 const std::string& object) const;
-  /// A request for an object, to where it should be. `expected`: it is known to exist, so that not
-  /// finding it is a matter of targets that come and go.
-  HttpCall read(const AisName& name, const std::string& object, bool expected);
+  /// A GET of an object, to where it should be. If it is not there, the gateway is asked, and asked
+  /// again while targets come and go.
+  HttpCall read(const AisName& name, const std::string& object);
   /// That object was found there.
   void found(const AisName& name, const Url& url);
 
   /// Reads the map anew, and waits for it.
   Result<std::string> map_version();
+  /// Reads the map if there is a token, which only targets on it are to get.
+  Status ready();
 
  private:
   class Again;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "io/json_fields.h"
 
 namespace headrace {
 namespace {
@@ -38,22 +38,16 @@ Error not_a_map(const std::string& where) {
 
 Result<ClusterMap> ClusterMap::parse(std::string_view text, const std::string& where) {
   const json root = json::parse(text, nullptr, false);
-  if (!root.is_object() || !root.contains("tmap") || !root["tmap"].is_object())
-    return not_a_map(where);
+  if (!field_of(root, "tmap").is_object()) return not_a_map(where);
   ClusterMap map;
-  if (const auto version = root.find("version"); version != root.end())
-    map.version_ = version->is_string() ? version->get<std::string>() : version->dump();
-  for (const json& node : root["tmap"]) {
-    const json net = node.value("public_net", json::object());
-    const json id = node.value("daemon_id", json());
-    const json address = net.value("direct_url", json());
-    if (!id.is_string() || !address.is_string()) return not_a_map(where);
-    HR_TRY(Url url, Url::parse(address.get_ref<const std::string&>()));
-    const json flags = node.value("flags", json(0));
-    const bool away = flags.is_number_integer() && (flags.get<uint64_t>() & kInMaintenance) != 0;
-    map.targets_.push_back({.url = std::move(url),
-                            .digest = xxh64(as_bytes(id.get_ref<const std::string&>()), kSeed),
-                            .takes_objects = !away});
+  map.version_ = text_of(root, "version");
+  for (const json& node : field_of(root, "tmap")) {
+    const std::string id = text_of(node, "daemon_id");
+    if (id.empty()) return not_a_map(where);
+    HR_TRY(Url url, Url::parse(text_of(field_of(node, "public_net"), "direct_url")));
+    const bool away = (number_of(node, "flags").value_or(0) & kInMaintenance) != 0;
+    map.targets_.push_back(
+        {.url = std::move(url), .digest = xxh64(as_bytes(id), kSeed), .takes_objects = !away});
   }
   return map;
 }

@@ -51,6 +51,14 @@ class BucketService {
 
   /// GET, HEAD or DELETE of an object.
   virtual HttpCall object(const char* method, const std::string& key) const = 0;
+  /// Asks for the bytes of one version alone, where the service knows how.
+  virtual void pin(HttpRequest& request, const std::string& version) const {
+    request.headers.set("If-Match", "\"" + version + "\"");
+  }
+  /// What tells an object's bytes from others in an answer; "" if nothing does.
+  virtual std::string version(const HttpResponse& answer) const { return answer.etag(); }
+  /// An object's bytes came from there.
+  virtual void found(const std::string& /*key*/, const Url&) const {}
   /// Puts a whole object. With `if_absent`, 409 and 412 mean that there is one already.
   virtual HttpCall put(const std::string& key, const std::shared_ptr<const std::string>& body,
                        bool if_absent) const = 0;

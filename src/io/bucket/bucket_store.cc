@@ -16,9 +16,13 @@ class BucketObject : public RemoteObject {
   const std::string& name() const override { return name_; }
   HttpCall get(const std::string& pinned) const override {
     HttpCall call = service_->object("GET", key_);
-    if (!pinned.empty()) call.request.headers.set("If-Match", "\"" + pinned + "\"");
+    if (!pinned.empty()) service_->pin(call.request, pinned);
     return call;
   }
+  std::string version(const HttpResponse& answer) const override {
+    return service_->version(answer);
+  }
+  void found_at(const Url& url) const override { service_->found(key_, url); }
   bool recover(const HttpResponse& answer) const override { return service_->recover(answer); }
   Error error(const HttpResponse& answer) const override {
     return service_->error("read", name_, answer);

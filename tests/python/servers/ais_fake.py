@@ -80,9 +80,8 @@ class AisFake:
     def owner(self, bucket: str, name: str) -> Target:
         """The target in the map that has the highest random weight for this object."""
         targets = [target for target in self.targets if target.in_map]
-        return max(
-            targets, key=lambda t: xxhash.xxh64_intdigest(f"{t.id}/{bucket}/{name}".encode())
-        )
+        digest = xxhash.xxh64_intdigest(f"ais/@#/{bucket}/{name}".encode(), SEED)
+        return max(targets, key=lambda t: weight(digest ^ t.digest))
 
     def stop_target(self, number: int) -> None:
         """As SIGTERM: gone from the map at once; what it holds is missing without a word."""
