@@ -1,5 +1,6 @@
 #include "io/bucket/bearer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
@@ -10,6 +11,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto kPatience = std::chrono::seconds(20);
+constexpr int64_t kLongestLife = 366 * 24 * 3600;  // in seconds
 
 // Azure's metadata service writes numbers as text.
 std::optional<int64_t> seconds_of(const json& answer) {
@@ -35,7 +37,8 @@ Result<BearerToken> parse_token(const HttpResponse& answer, const std::string& w
   }
   BearerToken lent{token.get<std::string>()};
   if (const auto seconds = seconds_of(body); seconds)
-    lent.expires = std::chrono::system_clock::now() + std::chrono::seconds(*seconds);
+    lent.expires = std::chrono::system_clock::now() +
+                   std::chrono::seconds(std::clamp<int64_t>(*seconds, 0, kLongestLife));
   return lent;
 }
 

@@ -172,7 +172,8 @@ Result<S3Credentials> parse_credentials(const std::string& text, const std::stri
 std::optional<WallTime> parse_timestamp(const std::string& text) {
   std::tm parts{};
   const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr) return std::nullopt;
+  // Years that the clock cannot hold are no times either.
+  if (rest == nullptr || parts.tm_year < 70 || parts.tm_year > 300) return std::nullopt;
   if (*rest == '.') do
       ++rest;
     while (*rest >= '0' && *rest <= '9');

@@ -16,6 +16,7 @@ std::optional<std::chrono::system_clock::time_point> date_of(const HttpResponse&
   std::tm parts{};
   const std::string text(answer.headers.get("Date"));
   if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) == nullptr) return std::nullopt;
+  if (parts.tm_year < 70 || parts.tm_year > 300) return std::nullopt;  // more than the clock holds
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
