@@ -105,14 +105,17 @@ class Dataset {
   bool has_manifest() const;
   /// Of this process and this data set; zeros without a cache.
   CacheCounters cache_counters() const;
+  /// Whether samples are read over a network.
+  bool is_remote() const;
 
   /// Full path or URL of a shard.
   Result<std::string> shard_name(uint32_t shard) const;
   /// Where the samples of a shard are. Read once, then kept while memory allows.
   Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) const;
-  /// The object that holds a member of this shard: the archive, or loose file `object`.
+  /// The object that holds a member of this shard: the archive, or loose file `object`, which has
+  /// `bytes` bytes.
   Result<std::shared_ptr<const ByteSource>> source(uint32_t shard, const ShardIndex& index,
-                                                   uint32_t object) const;
+                                                   uint32_t object, uint64_t bytes) const;
   /// XXH3 of the whole shard as the manifest has it; 0 if unknown.
   Result<uint64_t> shard_checksum(uint32_t shard) const;
 

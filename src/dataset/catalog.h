@@ -26,6 +26,8 @@ class Catalog {
   virtual const Manifest& manifest() const = 0;
   virtual const ShardTable& table() const = 0;
   virtual bool has_manifest() const = 0;
+  /// Whether samples are read over a network.
+  virtual bool is_remote() const = 0;
 
   /// Full path of the shard, for messages.
   virtual Result<std::string> shard_name(uint32_t shard) const = 0;

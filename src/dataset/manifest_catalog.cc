@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/key_table.h"
+#include "io/urls.h"
 
 namespace headrace {
 namespace {
@@ -36,6 +37,7 @@ class ManifestCatalog final : public Catalog {
   const Manifest& manifest() const override { return manifest_; }
   const ShardTable& table() const override { return table_; }
   bool has_manifest() const override { return true; }
+  bool is_remote() const override { return is_remote_location(data_->name()); }
 
   Result<std::string> shard_name(uint32_t shard) const override {
     HR_TRY(const ShardPlace place, read_place(shard));
@@ -78,8 +80,10 @@ class ManifestCatalog final : public Catalog {
     return data_cache_.wrap(std::move(source), known ? "xxh3 " + hex64(place.shard_xxh3) : "");
   }
 
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    HR_TRY(auto source, data_->open(std::string(path)));
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
+                                                std::optional<uint64_t> bytes) const override {
+    HR_TRY(auto source,
+           bytes ? data_->open_known(std::string(path), *bytes) : data_->open(std::string(path)));
     return data_cache_.wrap(std::move(source));
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,

@@ -123,6 +123,9 @@ class ArchiveCatalog final : public MemoryCatalog {
     set_shards(std::move(indexes), bytes);
   }
 
+  bool is_remote() const override {
+    return std::ranges::any_of(paths_, [](const auto& path) { return is_remote_location(path); });
+  }
   Result<std::string> shard_name(uint32_t shard) const override { return paths_[shard]; }
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     HR_TRY(auto source, open_path(paths_[shard], cache_));
@@ -134,7 +137,8 @@ class ArchiveCatalog final : public MemoryCatalog {
                    .origin = {.shard = paths_[shard]}};
     return source;
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
+                                                std::optional<uint64_t>) const override {
     return open_path(std::string(path), cache_);
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
@@ -156,12 +160,15 @@ class LooseCatalog final : public MemoryCatalog {
     set_shards(std::move(files.shards), files.bytes);
   }
 
+  bool is_remote() const override { return is_remote_location(store_->name()); }
   Result<std::string> shard_name(uint32_t) const override { return store_->name(); }
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     return Error{.message = "loose files have no archive number " + std::to_string(shard)};
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    HR_TRY(auto source, store_->open(std::string(path)));
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
+                                                std::optional<uint64_t> bytes) const override {
+    HR_TRY(auto source,
+           bytes ? store_->open_known(std::string(path), *bytes) : store_->open(std::string(path)));
     return cache_.wrap(std::move(source));
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,

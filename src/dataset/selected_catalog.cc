@@ -49,6 +49,7 @@ class SelectedCatalog final : public Catalog {
   const Manifest& manifest() const override { return manifest_; }
   const ShardTable& table() const override { return table_; }
   bool has_manifest() const override { return whole_->has_manifest(); }
+  bool is_remote() const override { return whole_->is_remote(); }
   Result<std::string> shard_name(uint32_t shard) const override {
     return whole_->shard_name(shard);
   }
@@ -58,8 +59,9 @@ class SelectedCatalog final : public Catalog {
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     return whole_->open_shard(shard);
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
-    return whole_->open_file(path);
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
+                                                std::optional<uint64_t> bytes) const override {
+    return whole_->open_file(path, bytes);
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
                                                       uint64_t bytes) const override {

@@ -13,10 +13,12 @@ namespace {
 /// Makes the rows of a rank's steps, for the planning thread of one run.
 class StepPlanner {
  public:
-  StepPlanner(EpochPlan plan, const Schedule& schedule, uint64_t first, const LoaderOptions& o)
+  StepPlanner(EpochPlan plan, const Schedule& schedule, uint64_t first, const LoaderOptions& o,
+              bool finds_parts)
       : plan_(std::move(plan)),
         schedule_(schedule),
         first_(first),
+        finds_parts_(finds_parts),
         options_(o),
         lengths_(schedule, o) {
     plan_.set_lengths([this](std::span<const Row> rows, std::span<uint64_t> lengths) {
@@ -37,9 +39,12 @@ class StepPlanner {
     StepRows out{.step = t,
                  .total = step.rows,
                  .place = {.first_row = range.begin, .first_position = step.first_position},
-                 .rows = {}};
+                 .rows = {},
+                 .parts = {}};
     out.rows.reserve(planned_.size());
     for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
+    if (finds_parts_)
+      for (const Row& row : planned_) out.parts.push_back(plan_.part_of(row));
     return out;
   }
 
@@ -47,6 +52,7 @@ class StepPlanner {
   EpochPlan plan_;
   const Schedule& schedule_;
   const uint64_t first_;
+  const bool finds_parts_;
   const LoaderOptions& options_;
   LengthFinder lengths_;
   std::vector<Row> planned_;
@@ -72,7 +78,9 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
   const uint64_t own = own_steps(o, steps.steps() - from);
   const uint64_t first = from + o.worker + skipped * o.workers;
   HR_TRY(auto mixer, make_mixer(setup, begin.options.order, steps));
-  auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o);
+  const auto fetch = fetch_options(setup);
+  auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o,
+                                               fetch && fetch->whole_parts);
   RunOptions options{.seed = begin.options.order.seed,
                      .epoch = begin.epoch,
                      .steps = own - std::min(own, skipped),
@@ -82,7 +90,8 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
                      .memory_bytes = o.memory_bytes,
                      .on_error = o.on_error,
                      .digests = !o.audit_folder.empty(),
-                     .mixer = std::move(mixer)};
+                     .mixer = std::move(mixer),
+                     .fetch = fetch};
   return EpochRun{.begin = encode_state(begin),
                   .skipped = skipped,
                   .steps = steps,

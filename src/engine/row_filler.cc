@@ -82,13 +82,14 @@ void RowFiller::end_chunk() {
 }
 
 Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view,
-                       std::span<const FieldPlace> places, const RowKey& key,
-                       std::span<const RowTarget> targets, uint64_t* digest,
+                       std::span<const FieldPlace> places,
+                       std::span<const std::shared_ptr<const FetchedSpan>> fetched,
+                       const RowKey& key, std::span<const RowTarget> targets, uint64_t* digest,
                        std::optional<Error>& gray) {
   timed_ = row_number_++ % Timers::kSampling == 0;
   span_ = {};
   direct_.assign(places.size(), false);
-  if (view.archive) HR_CHECK(read_span(*view.archive, places, targets));
+  if (view.archive && fetched.empty()) HR_CHECK(read_span(*view.archive, places, targets));
   uint64_t content = 0;
   for (const size_t c : order_) {
     const FieldPlace& place = places[c];
@@ -97,11 +98,9 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
       HR_CHECK(decode(c, as_bytes(*columns_[c].spec.fallback), key, targets[c]));
       continue;
     }
-    std::shared_ptr<const ByteSource> file;
-    if (!view.archive) {
-      HR_TRY(file, set.source(shard, *view.index, place.object));
-    }
-    auto encoded = read(view.archive ? *view.archive : *file, place, c, targets[c]);
+    const bool is_fetched = !fetched.empty() && fetched[c] != nullptr;
+    auto encoded =
+        is_fetched ? take(*fetched[c], place) : read(set, shard, view, place, c, targets[c]);
     if (!encoded.ok()) return in_column(std::move(encoded).error(), columns_[c], place);
     if (digest != nullptr) content = mix(content, xxh3(*encoded));
     if (auto status = decode(c, *encoded, key, targets[c]); !status.ok()) {
@@ -112,6 +111,18 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
   }
   if (digest != nullptr) *digest = content;
   return {};
+}
+
+Result<ByteView> RowFiller::take(const FetchedSpan& fetched, const FieldPlace& place) {
+  bytes_read_ += place.size;
+  return fetched.bytes(place.offset, place.size);
+}
+
+Result<ByteView> RowFiller::read(const Dataset& set, uint32_t shard, const ShardView& view,
+                                 const FieldPlace& place, size_t c, const RowTarget& target) {
+  if (view.archive) return read(*view.archive, place, c, target);
+  HR_TRY(const auto file, set.source(shard, *view.index, place.object, place.size));
+  return read(*file, place, c, target);
 }
 
 Status RowFiller::read_span(const ByteSource& source, std::span<const FieldPlace> places,

@@ -15,6 +15,7 @@
 #include "codec/decoder.h"
 #include "codec/reused_buffer.h"
 #include "engine/block_hints.h"
+#include "engine/fetched_span.h"
 #include "engine/row_places.h"
 #include "engine/timers.h"
 #include "headrace/dataset.h"
@@ -59,11 +60,13 @@ class RowFiller {
         hints_(hints),
         grays_(grays) {}
 
-  /// One row: `places` and `targets` have one entry a column. `digest`, if asked for, becomes the
-  /// XXH3 of the row's encoded fields. `gray` becomes the error of a picture that became gray.
+  /// One row: `places` and `targets` have one entry a column; `fetched` too, where remote bytes are
+  /// in memory (nullptr: they are read from their source), or none. `digest`, if asked for, becomes
+  /// the XXH3 of the row's encoded fields. `gray` becomes the error of a picture that became gray.
   /// Errors carry column and byte offset, not the shard.
   Status fill(const Dataset& set, uint32_t shard, const ShardView& view,
-              std::span<const FieldPlace> places, const RowKey& key,
+              std::span<const FieldPlace> places,
+              std::span<const std::shared_ptr<const FetchedSpan>> fetched, const RowKey& key,
               std::span<const RowTarget> targets, uint64_t* digest, std::optional<Error>& gray);
 
   /// From now on, what was drawn for each column (JSON; empty: nothing) goes to `draws`, which has
@@ -75,7 +78,10 @@ class RowFiller {
   void end_chunk();
 
  private:
+  Result<ByteView> take(const FetchedSpan& fetched, const FieldPlace& place);
   /// The bytes of column c: those of the span, or read now. Raw ones may already be where they go.
+  Result<ByteView> read(const Dataset& set, uint32_t shard, const ShardView& view,
+                        const FieldPlace& place, size_t c, const RowTarget& target);
   Result<ByteView> read(const ByteSource& source, const FieldPlace& place, size_t c,
                         const RowTarget& target);
   Status read_span(const ByteSource& source, std::span<const FieldPlace> places,

@@ -45,6 +45,9 @@ void name_thread(unsigned number) {
 #endif
 }
 
+/// Tickets in flight of remote data sets: those beyond `depth` wait for their bytes, without slots.
+constexpr size_t kMostAhead = 64;
+
 /// So many before its end, a run makes room for the next epoch.
 constexpr uint64_t kLastTickets = 2;
 
@@ -52,7 +55,10 @@ constexpr uint64_t kLastTickets = 2;
 
 /// A ticket, and what became of it.
 struct Run::InFlight {
+  uint64_t number = 0;  // of the step in this run
   std::unique_ptr<Ticket> ticket;
+  bool has_bytes = true;  // false: reads that its rows wait for are under way
+  bool is_admitted = false;
   std::optional<Result<RunBatch>> result;  // once finished
 };
 
@@ -66,6 +72,8 @@ Run::Run(RunOptions options, const std::vector<std::shared_ptr<const Dataset>>& 
       timers_(timers),
       finder_(sets, fields),
       pid_(getpid()) {
+  if (options_.fetch) spans_.emplace(*options_.fetch, sets_);
+  gate_->run = this;
   const BlockSignals block;
   for (unsigned i = 0; i < options_.threads; ++i)
     threads_.emplace_back([this, i] {
@@ -76,6 +84,10 @@ Run::Run(RunOptions options, const std::vector<std::shared_ptr<const Dataset>>& 
 
 Run::~Run() {
   stop();
+  {
+    std::scoped_lock lock(gate_->mutex);
+    gate_->run = nullptr;
+  }
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -121,11 +133,20 @@ Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
 
   const std::unique_ptr<InFlight> front = std::move(tickets_.front());
   tickets_.pop_front();
-  slot_bytes_ -= front->ticket->slot_bytes();
+  if (front->is_admitted) {
+    --admitted_;
+    slot_bytes_ -= front->ticket->slot_bytes();
+  }
   Result<RunBatch> result = std::move(*front->result);
   if (!result.ok()) failed_ = result.error();
+  const size_t chunks = chunks_.size();
+  admit();
+  const bool more_work = chunks_.size() > chunks;
   lock.unlock();
-  work_ready_.notify_one();
+  if (more_work)
+    work_ready_.notify_all();
+  else
+    work_ready_.notify_one();
   return result;
 }
 
@@ -155,54 +176,105 @@ void Run::work() {
 /// Precondition: the lock is held.
 bool Run::may_plan() const {
   if (planning_ || failed_ || planned_ == options_.steps) return false;
-  if (tickets_.size() >= (begun_ ? options_.depth : 1)) return false;
+  const size_t depth = spans_ ? kMostAhead : options_.depth;
+  if (tickets_.size() >= (begun_ ? depth : 1)) return false;
+  if (spans_) return tickets_.empty() || spans_->has_room();
   const uint64_t next_slot = tickets_.empty() ? 0 : tickets_.back()->ticket->slot_bytes();
   return tickets_.size() < 2 || slot_bytes_ + next_slot <= options_.memory_bytes;
 }
 
 void Run::plan_next(std::unique_lock<std::mutex>& lock) {
   planning_ = true;
-  const uint64_t step = planned_;
+  auto in_flight = std::make_unique<InFlight>();
+  in_flight->number = planned_;
   lock.unlock();
 
   const auto begin = Clock::now();
-  auto in_flight = std::make_unique<InFlight>();
-  std::optional<Error> error;
-  auto planned = options_.plan(step);
-  if (planned.ok()) {
-    load_views(planned->rows);
-    in_flight->ticket =
-        std::make_unique<Ticket>(columns_, options_.epoch, planned->step, planned->total,
-                                 std::move(planned->rows), options_.digests, planned->place);
-    if (auto status = in_flight->ticket->lay_out(finder_); !status.ok())
-      error = std::move(status).error();
-    else if (hints_.begin_ticket())
-      in_flight->ticket->hint(hints_, sets_);
-  } else {
-    error = std::move(planned).error();
-    in_flight->ticket =
+  InFlight& ticket = *in_flight;
+  auto status = plan_step(ticket);
+  if (!status.ok())  // no rows: the error is its result
+    ticket.ticket =
         std::make_unique<Ticket>(columns_, options_.epoch, 0, 0, std::vector<RowOrigin>(), false);
-  }
   timers_.plan.add(Clock::now() - begin);
 
-  InFlight& ticket = *in_flight;
-  const uint32_t rows = error ? 0 : ticket.ticket->size();
-  const uint32_t chunk = chunk_rows(rows);
+  const uint32_t rows = ticket.ticket->size();
   lock.lock();
   planning_ = false;
   ++planned_;
-  slot_bytes_ += ticket.ticket->slot_bytes();
   tickets_.push_back(std::move(in_flight));
-  for (uint32_t at = 0; at < rows; at += chunk)
-    chunks_.push_back({&ticket, at, std::min(rows, at + chunk)});
+  admit();
   work_ready_.notify_all();
   if (rows > 0) return;
   lock.unlock();
-  if (error)
-    publish(ticket, std::move(*error));
+  if (!status.ok())
+    publish(ticket, std::move(status).error());
   else
     finish(ticket);
   lock.lock();
+}
+
+Status Run::plan_step(InFlight& ticket) {
+  HR_TRY(StepRows planned, options_.plan(ticket.number));
+  load_views(planned.rows);
+  ticket.ticket =
+      std::make_unique<Ticket>(columns_, options_.epoch, planned.step, planned.total,
+                               std::move(planned.rows), options_.digests, planned.place);
+  HR_CHECK(ticket.ticket->lay_out(finder_));
+  if (spans_) return fetch(ticket, planned.parts);
+  if (hints_.begin_ticket()) ticket.ticket->hint(hints_, sets_);
+  return {};
+}
+
+/// Asks for the bytes of the ticket's rows.
+Status Run::fetch(InFlight& ticket, std::span<const BlockPart> parts) {
+  {
+    std::scoped_lock lock(mutex_);
+    ticket.has_bytes = false;
+  }
+  const auto waiter = std::make_shared<Countdown>([gate = gate_, &ticket] {
+    std::scoped_lock lock(gate->mutex);
+    if (gate->run != nullptr) gate->run->fetched(ticket);
+  });
+  HR_TRY(auto spans, spans_->fetch(ticket.ticket->rows_to_fetch(parts), waiter));
+  ticket.ticket->read_from(std::move(spans));
+  waiter->done();
+  return {};
+}
+
+void Run::fetched(InFlight& ticket) {
+  {
+    std::scoped_lock lock(mutex_);
+    ticket.has_bytes = true;
+    put_chunks(ticket);
+  }
+  work_ready_.notify_all();
+}
+
+/// Lets planned tickets have slots while the budgets allow it. Precondition: the lock is held.
+void Run::admit() {
+  while (admitted_ < tickets_.size() && admitted_ < options_.depth) {
+    InFlight& ticket = *tickets_[admitted_];
+    const uint64_t bytes = ticket.ticket->slot_bytes();
+    if (admitted_ >= 2 && slot_bytes_ + bytes > options_.memory_bytes) return;
+    ++admitted_;
+    slot_bytes_ += bytes;
+    ticket.is_admitted = true;
+    put_chunks(ticket);
+  }
+}
+
+/// The rows of a ticket that is admitted and has its bytes become work, lowest ticket first.
+/// Precondition: the lock is held.
+void Run::put_chunks(InFlight& ticket) {
+  if (!ticket.is_admitted || !ticket.has_bytes) return;
+  auto at = chunks_.end();
+  while (at != chunks_.begin() && std::prev(at)->ticket->number > ticket.number) --at;
+  const uint32_t rows = ticket.ticket->size();
+  const uint32_t chunk = chunk_rows(rows);
+  std::vector<Chunk> chunks;
+  for (uint32_t row = 0; row < rows; row += chunk)
+    chunks.push_back({&ticket, row, std::min(rows, row + chunk)});
+  chunks_.insert(at, chunks.begin(), chunks.end());
 }
 
 /// Loads what is missing of the rows' views, with the help of every thread that has nothing to do.

@@ -1,15 +1,20 @@
 // A Run makes the batches of one epoch, from some step to its end.
 //
-//              tickets in flight (at most `depth`, at most `memory_bytes` of slots)
-//    consumed  | finished | rows being filled by chunks | planned next |
-//   -----------+----------+-----------------------------+--------------+----> steps
-//              ^ next()                                 ^ one thread plans at a time
+//              tickets in flight
+//    consumed  | finished | rows being filled by chunks | planned ahead |
+//   -----------+----------+-----------------------------+---------------+----> steps
+//              ^ next()                                 |               ^ one thread plans at a
+//              time
+//              |<-- admitted: at most `depth`, and ---->|
+//                   `memory_bytes` of slots
 //
 // Threads take the most urgent work: a chunk of the lowest ticket, or, while there is room, the
-// planning of the next ticket. The thread that fills a ticket's last row finishes it. There is no
-// queue a stage and no reorder buffer; a batch is taken by its number. A plan that needs the
-// indexes of several shards has them loaded by all threads (errands), since the first batch waits
-// for them.
+// planning of the next ticket. Of remote data sets many steps are planned ahead, and their bytes
+// are asked for then; the rows of a ticket become work when it is admitted and all its bytes are
+// there. Files are read as their rows are filled, and nothing is planned ahead. The thread that
+// fills a ticket's last row finishes it. There is no queue a stage and no reorder buffer; a batch
+// is taken by its number. A plan that needs the indexes of several shards has them loaded by all
+// threads (errands), since the first batch waits for them.
 //
 // Ownership: the run owns its threads and tickets; batches own their slots and outlive it.
 // Thread-safety: one consumer calls `next`; `stop` may come from any thread.
@@ -39,6 +44,7 @@ struct StepRows {
   uint64_t total = 0;  ///< over all ranks
   StepPlace place;
   std::vector<RowOrigin> rows;
+  std::vector<BlockPart> parts;  ///< one a row, if FetchOptions::whole_parts
 };
 
 struct RunOptions {
@@ -53,6 +59,7 @@ struct RunOptions {
   OnError on_error = OnError::kRaise;
   bool digests = false;
   std::optional<RowMixer> mixer = {};
+  std::optional<FetchOptions> fetch = {};  ///< of remote data sets
 };
 
 /// A finished batch, and the contents' digests if they were asked for.
@@ -102,6 +109,11 @@ class Run {
   void load_views(std::span<const RowOrigin> rows);
   bool may_plan() const;
   void plan_next(std::unique_lock<std::mutex>& lock);
+  Status plan_step(InFlight& ticket);
+  Status fetch(InFlight& ticket, std::span<const BlockPart> parts);
+  void fetched(InFlight& ticket);
+  void admit();
+  void put_chunks(InFlight& ticket);
   void fill_chunk(Chunk chunk, RowFiller& filler);
   void finish(InFlight& ticket);
   void publish(InFlight& ticket, Result<RunBatch> result);
@@ -112,7 +124,8 @@ class Run {
   const std::vector<ColumnPlan>& columns_;
   SlotPool& pool_;
   Timers& timers_;
-  PlaceFinder finder_;  // used by the planning thread only
+  PlaceFinder finder_;                // used by the planning thread only
+  std::optional<SpanFetcher> spans_;  // the same, but for has_room()
   BlockHints hints_;
   const pid_t pid_;
 
@@ -126,10 +139,18 @@ class Run {
   size_t errands_left_ = 0;                        // not done
   uint64_t planned_ = 0;                           // steps
   uint64_t slot_bytes_ = 0;                        // of the tickets in flight
+  size_t admitted_ = 0;                            // tickets that may have slots, from the front
   bool planning_ = false;
   bool begun_ = false;  // next() was called
   bool stopped_ = false;
   std::optional<Error> failed_;
+
+  /// How reads under way find this run, as long as it is there.
+  struct Gate {
+    std::mutex mutex;
+    Run* run = nullptr;
+  };
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 
   std::atomic<uint64_t> row_nanoseconds_{20'000};  // a guess, then a moving average
   std::vector<std::thread> threads_;

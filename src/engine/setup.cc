@@ -126,6 +126,16 @@ OrderOptions order_options(const LoaderOptions& o) {
   return order;
 }
 
+/// Bytes of the windows that this rank reads at once, of all its lanes.
+uint64_t windows_bytes(const Setup& setup) {
+  const OrderOptions& order = setup.schedule->options().order;
+  const uint64_t lanes = order.lanes / setup.options.world;
+  uint64_t bytes = 0;
+  for (const auto& set : setup.options.sets)
+    bytes += std::min(lanes * order.window_bytes, set->table().total_bytes() / setup.options.world);
+  return bytes;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
@@ -190,6 +200,17 @@ Result<Setup> make_setup(LoaderOptions options) {
     HR_TRY([[maybe_unused]] const auto mixer, make_mixer(setup, made, steps));
   }
   return setup;
+}
+
+std::optional<FetchOptions> fetch_options(const Setup& setup) {
+  const LoaderOptions& o = setup.options;
+  const auto is_remote = [](const auto& set) { return set->is_remote(); };
+  if (std::ranges::none_of(o.sets, is_remote)) return std::nullopt;
+  const OrderOptions& order = setup.schedule->options().order;
+  // A part is read whole only where all of its rows come to this loader.
+  const bool whole_lanes = order.shuffle && order.lanes % o.world == 0 && o.workers == 1;
+  return FetchOptions{.memory_bytes = o.memory_bytes,
+                      .whole_parts = whole_lanes && windows_bytes(setup) * 4 <= o.memory_bytes * 3};
 }
 
 std::string tail_sentence(const Schedule& schedule, uint64_t total) {

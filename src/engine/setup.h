@@ -8,6 +8,7 @@
 
 #include "engine/row_filler.h"
 #include "engine/row_mixer.h"
+#include "engine/span_fetcher.h"
 #include "headrace/loader.h"
 #include "plan/epoch_steps.h"
 #include "plan/schedule.h"
@@ -35,6 +36,9 @@ Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOption
 /// The same with another order (a restored state's), which was checked already.
 Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
                                                       ScheduleOptions order);
+
+/// How bytes of remote data sets are fetched; nothing if all sets are local.
+std::optional<FetchOptions> fetch_options(const Setup& setup);
 
 /// Samples dropped or repeated an epoch, in one sentence.
 std::string tail_sentence(const Schedule& schedule, uint64_t total);

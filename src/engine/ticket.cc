@@ -122,9 +122,12 @@ void Ticket::fill(uint32_t i, RowFiller& filler, const Dataset& set, const RowKe
   thread_local std::vector<RowTarget> targets;
   targets.clear();
   for (size_t c = 0; c < columns_.size(); ++c) targets.push_back(target(i, c));
-  const auto places = std::span(places_).subspan(i * columns_.size(), columns_.size());
+  const size_t width = columns_.size();
+  const auto places = std::span(places_).subspan(i * width, width);
+  std::span<const SpanFetcher::Span> fetched;
+  if (!spans_.empty()) fetched = std::span(spans_).subspan(i * width, width);
   std::optional<Error> gray;
-  auto status = filler.fill(set, rows_[i].id.shard, *views_[i], places, key, targets,
+  auto status = filler.fill(set, rows_[i].id.shard, *views_[i], places, fetched, key, targets,
                             digests_.empty() ? nullptr : &digests_[i], gray);
   if (!status.ok()) {
     note(errors_, i, std::move(status).error());
@@ -151,6 +154,7 @@ void Ticket::list_errors(const std::vector<std::shared_ptr<const Dataset>>& sets
 Result<std::shared_ptr<Batch>> Ticket::finish(
     const std::vector<std::shared_ptr<const Dataset>>& sets, SlotPool& pool, OnError on_error,
     const RowMixer* mixer) {
+  spans_.clear();
   std::ranges::sort(errors_, {}, &std::pair<uint32_t, Error>::first);
   if (!errors_.empty() && on_error != OnError::kSkip) {
     const RowOrigin& origin = rows_[errors_.front().first];

@@ -22,6 +22,7 @@
 #include "engine/row_mixer.h"
 #include "engine/row_places.h"
 #include "engine/slot_pool.h"
+#include "engine/span_fetcher.h"
 #include "headrace/batch.h"
 #include "headrace/loader.h"
 
@@ -41,6 +42,12 @@ class Ticket {
 
   /// Looks up every row's places and gives every row its place in a slot.
   Status lay_out(PlaceFinder& finder);
+  /// After lay_out: what a SpanFetcher is asked for; `parts`: one a row.
+  RowsToFetch rows_to_fetch(std::span<const BlockPart> parts) const {
+    return {.step = step_, .rows = rows_, .parts = parts, .views = views_, .places = places_};
+  }
+  /// The rows are made from these spans, one a place; without this, from their sources.
+  void read_from(std::vector<SpanFetcher::Span> spans) { spans_ = std::move(spans); }
   /// Before rows are filled. The first call takes the slot; any thread may make it.
   void take_slot(SlotPool& pool);
   /// After lay_out: the rows' blocks will be read soon.
@@ -78,6 +85,7 @@ class Ticket {
   std::vector<RowOrigin> rows_;
 
   std::vector<FieldPlace> places_;                       // rows x columns
+  std::vector<SpanFetcher::Span> spans_;                 // the same, or empty
   std::vector<std::shared_ptr<const ShardView>> views_;  // a row
   uint64_t slot_bytes_ = 0;
   std::once_flag slot_taken_;

@@ -163,6 +163,11 @@ std::string local_path(std::string_view location) {
   return percent_decode(rest);
 }
 
+bool is_remote_location(std::string_view location) {
+  const std::string scheme = url_scheme(location);
+  return !scheme.empty() && scheme != "file" && scheme != "mem";
+}
+
 ObjectPlace split_location(const std::string& location) {
   const size_t slash = location.rfind('/');
   if (slash == std::string::npos) return {".", location};

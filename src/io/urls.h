@@ -16,6 +16,9 @@ std::string url_scheme(std::string_view location);
 /// The path of a `file:` URL (percent escapes resolved), or the path itself.
 std::string local_path(std::string_view location);
 
+/// Whether reading there takes requests over a network: any scheme but `file:` and `mem:`.
+bool is_remote_location(std::string_view location);
+
 /// An object's place: the location of the folder that holds it, and its name there. Escapes of http
 /// addresses are resolved in the name, since stores take names and not addresses.
 struct ObjectPlace {

@@ -155,9 +155,16 @@ void LaneReader::enter(uint64_t window) {
   for (const BlockPart& part : parts_) ends_.push_back(end += part.count);
 }
 
+void LaneReader::enter_window_of(uint64_t offset) {
+  if (offset < range_.begin || offset >= range_.end) enter(lane_.window_of(offset));
+}
+
+size_t LaneReader::part_number(uint64_t index) const {
+  return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
+}
+
 SampleRef LaneReader::at(uint64_t index) const {
-  const auto nth =
-      static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
+  const size_t nth = part_number(index);
   const BlockPart& part = parts_[nth];
   return {part.shard, part.first + static_cast<uint32_t>(part.count - (ends_[nth] - index))};
 }
@@ -166,10 +173,17 @@ void LaneReader::read(uint64_t begin, std::span<SampleRef> out) {
   const bool shuffle = lane_.order().options().shuffle;
   for (size_t i = 0; i < out.size(); ++i) {
     const uint64_t offset = begin + i;
-    if (offset < range_.begin || offset >= range_.end) enter(lane_.window_of(offset));
+    enter_window_of(offset);
     const uint64_t index = offset - range_.begin;
     out[i] = at(shuffle ? permutation_(index) : index);
   }
+}
+
+BlockPart LaneReader::part(uint64_t offset) {
+  enter_window_of(offset);
+  const uint64_t index = offset - range_.begin;
+  const bool shuffle = lane_.order().options().shuffle;
+  return parts_[part_number(shuffle ? permutation_(index) : index)];
 }
 
 }  // namespace headrace

@@ -97,9 +97,15 @@ class LaneReader {
   const EpochLane& lane() const { return lane_; }
   /// The samples at offsets begin, begin + 1 … Precondition: begin + out.size() <= lane().size().
   void read(uint64_t begin, std::span<SampleRef> out);
+  /// What the window reads of the block that holds the sample at `offset`: bytes that are wanted
+  /// together. Precondition: offset < lane().size().
+  BlockPart part(uint64_t offset);
 
  private:
   void enter(uint64_t window);
+  void enter_window_of(uint64_t offset);
+  /// Number of the part that holds sample `index` of the window.
+  size_t part_number(uint64_t index) const;
   SampleRef at(uint64_t index) const;
 
   EpochLane lane_;

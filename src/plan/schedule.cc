@@ -237,6 +237,14 @@ Row EpochPlan::row_at(uint64_t position) {
   return row.front();
 }
 
+BlockPart EpochPlan::part_of(const Row& row) {
+  if (!schedule_->is_mixture()) return reader(0, row.lane, epoch_).part(row.offset);
+  const uint64_t run_offset = epoch_ * (steps_.samples() / steps_.lanes()) + row.offset;
+  const Mixture::Source source = schedule_->mixture().at(row.lane, run_offset);
+  const uint64_t own_length = schedule_->order(source.set)->lane_samples(row.lane);
+  return reader(source.set, row.lane, source.offset / own_length).part(source.offset % own_length);
+}
+
 uint64_t EpochPlan::position(SampleRef sample) {
   const Order& order = *schedule_->order(0);
   const uint64_t lane = order.lane_of(order.place_of(sample));

@@ -112,6 +112,8 @@ class EpochPlan {
   void rows(uint64_t t, RowRange range, std::vector<Row>& out);
   /// The row at a position of the epoch. Precondition: position < steps().samples().
   Row row_at(uint64_t position);
+  /// What the row's window reads of the block that the row's sample is in.
+  BlockPart part_of(const Row& row);
   /// The position of a sample of a single data set. Preconditions: not a mixture, no buckets; it
   /// exists.
   uint64_t position(SampleRef sample);

@@ -1,6 +1,7 @@
 #include "plan/epoch_lane.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "plan_testing.h"
@@ -107,6 +108,25 @@ TEST(LaneReader, ReadsWhatSampleSaysFromAnyOffset) {
         for (uint64_t i = 0; i < read.size(); ++i) ASSERT_EQ(read[i], epoch_lane.sample(begin + i));
       }
     }
+  }
+}
+
+TEST(LaneReader, EverySampleLiesInThePartOfItsBlockThatTheWindowReads) {
+  for (const Case& c : kCases) {
+    const auto order = make_order(c);
+    const EpochLane lane(order, 1, 0);
+    LaneReader reader(lane);
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> rows, counts;  // by shard and first sample
+    for (uint64_t offset = 0; offset < lane.size(); ++offset) {
+      const SampleRef sample = lane.sample(offset);
+      const BlockPart part = reader.part(offset);
+      ASSERT_EQ(part.shard, sample.shard);
+      ASSERT_GE(sample.sample, part.first);
+      ASSERT_LT(sample.sample, part.first + part.count);
+      ++rows[{part.shard, part.first}];
+      counts[{part.shard, part.first}] = part.count;
+    }
+    EXPECT_EQ(rows, counts);
   }
 }
 

@@ -1,0 +1,141 @@
+#include "engine/span_fetcher.h"
+
+#include <algorithm>
+
+#include "base/permutation.h"
+#include "base/try.h"
+
+namespace headrace {
+namespace {
+
+/// Rows of so many steps after a start come before the rest of their blocks.
+constexpr uint64_t kFirstSteps = 2;
+
+/// Two numbers that rule how neighbours come with one request: a gap that is read along, and the
+/// longest request.
+constexpr uint64_t kGapBytes = uint64_t{8} << 10;
+constexpr uint64_t kRequestBytes = uint64_t{8} << 20;
+
+constexpr uint64_t kLargeSpan = uint64_t{1} << 20;  // so that single samples take no block's memory
+constexpr unsigned kFreeSpans = 64;  // kept for reuse: fresh pages cost as much as copying them
+
+uint64_t key_of(const RowOrigin& row, const BlockPart& part) {
+  return mix(uint64_t{row.set} << 32 | row.id.shard, part.first);
+}
+
+}  // namespace
+
+/// The bytes of one place, of a row that is fetched by itself.
+struct SpanFetcher::Wanted {
+  std::shared_ptr<const ByteSource> source;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  size_t place = 0;
+};
+
+SpanFetcher::SpanFetcher(FetchOptions options,
+                         const std::vector<std::shared_ptr<const Dataset>>& sets)
+    : options_(options), sets_(sets), large_(kFreeSpans), small_(kFreeSpans) {}
+
+Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
+    const RowsToFetch& rows, const std::shared_ptr<Countdown>& waiter) {
+  std::vector<Span> spans(rows.places.size());
+  std::vector<Wanted> wanted;
+  if (++steps_fetched_ == kFirstSteps + 1) end_of_first_steps(rows.step);
+  if (!has_room()) drop_unused();
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    if (!sets_[rows.rows[i].set]->is_remote()) continue;
+    if (options_.whole_parts && rows.views[i]->archive && !rows.rows[i].padded)
+      fetch_part(rows, i, waiter, spans);
+    else
+      HR_CHECK(collect_own_bytes(rows, i, wanted));
+  }
+  fetch_together(wanted, rows.step, waiter, spans);
+  return spans;
+}
+
+void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,
+                             const std::shared_ptr<Countdown>& waiter, std::span<Span> out) {
+  const BlockPart& wanted = rows.parts[row];
+  const ShardView& view = *rows.views[row];
+  const uint64_t key = key_of(rows.rows[row], wanted);
+  Part& part = parts_[key];
+  if (!part.span) {
+    part.span = make_span(view.archive, view.index->sample_begin(wanted.first),
+                          view.index->sample_end(wanted.first + wanted.count - 1));
+    part.rows_left = wanted.count;
+  }
+  part.last_step = rows.step;
+  const size_t width = rows.places.size() / rows.rows.size();
+  for (size_t c = row * width; c < (row + 1) * width; ++c)
+    if (!rows.places[c].absent()) out[c] = part.span;
+
+  const uint32_t sample = rows.rows[row].id.sample;
+  if (steps_fetched_ > kFirstSteps) part.span->want_rest(rows.step);
+  part.span->want(view.index->sample_begin(sample), view.index->sample_end(sample), rows.step,
+                  waiter);
+  if (--part.rows_left == 0) parts_.erase(key);
+}
+
+Status SpanFetcher::collect_own_bytes(const RowsToFetch& rows, size_t row,
+                                      std::vector<Wanted>& wanted) {
+  const RowOrigin& origin = rows.rows[row];
+  const ShardView& view = *rows.views[row];
+  const size_t width = rows.places.size() / rows.rows.size();
+  for (size_t c = row * width; c < (row + 1) * width; ++c) {
+    const FieldPlace& place = rows.places[c];
+    if (place.absent() || place.size == 0) continue;
+    std::shared_ptr<const ByteSource> source = view.archive;
+    if (!source) {
+      HR_TRY(source,
+             sets_[origin.set]->source(origin.id.shard, *view.index, place.object, place.size));
+    }
+    wanted.push_back({std::move(source), place.offset, place.offset + place.size, c});
+  }
+  return {};
+}
+
+void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, uint64_t step,
+                                 const std::shared_ptr<Countdown>& waiter, std::span<Span> out) {
+  std::ranges::sort(wanted, {},
+                    [](const Wanted& w) { return std::tuple(w.source.get(), w.begin, w.end); });
+  for (size_t first = 0; first < wanted.size();) {
+    const uint64_t begin = wanted[first].begin;
+    uint64_t end = wanted[first].end;
+    size_t last = first + 1;
+    for (; last < wanted.size() && wanted[last].source == wanted[first].source; ++last) {
+      if (wanted[last].begin > end + kGapBytes) break;
+      if (wanted[last].end > end && wanted[last].end - begin > kRequestBytes) break;
+      end = std::max(end, wanted[last].end);
+    }
+    const auto span = make_span(wanted[first].source, begin, end);
+    for (; first < last; ++first) out[wanted[first].place] = span;
+    span->want(begin, end, step, waiter);
+  }
+}
+
+std::shared_ptr<FetchedSpan> SpanFetcher::make_span(std::shared_ptr<const ByteSource> source,
+                                                    uint64_t begin, uint64_t end) {
+  const uint64_t bytes = end - begin;
+  SlotPool& pool = bytes < kLargeSpan ? small_ : large_;
+  return std::make_shared<FetchedSpan>(std::move(source), begin, end, pool.take(bytes), resident_);
+}
+
+void SpanFetcher::end_of_first_steps(uint64_t step) {
+  for (auto& [key, part] : parts_) part.span->want_rest(step);
+}
+
+/// Parts of which this run does not plan every row (it began in their midst) would stay for ever:
+/// those that were used longest ago go, unless a ticket holds them.
+void SpanFetcher::drop_unused() {
+  std::vector<std::pair<uint64_t, uint64_t>> unused;  // last step, key
+  for (const auto& [key, part] : parts_)
+    if (part.span.use_count() == 1) unused.emplace_back(part.last_step, key);
+  std::ranges::sort(unused);
+  for (const auto& [step, key] : unused) {
+    if (has_room()) return;
+    parts_.erase(key);
+  }
+}
+
+}  // namespace headrace
