@@ -48,7 +48,7 @@ struct RemoteSource::Pin {
 class RemoteSource::Read : public std::enable_shared_from_this<Read> {
  public:
   Read(const RemoteSource& source, uint64_t offset, MutableBytes into, Deadline deadline, Done done)
-      : fetcher_(source.fetcher_),
+      : fetcher_(*source.fetcher_),
         object_(source.object_),
         pin_(source.pin_),
         bytes_(source.bytes_),
@@ -73,10 +73,10 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
     call.check = [self = shared_from_this()](const HttpResponse& answer) {
       return self->pin_->check(*self->object_, self->bytes_, answer);
     };
-    fetcher_->start(std::move(call),
-                    [self = shared_from_this(), at, again](Result<HttpResponse> answer) {
-                      self->answered(at, again, std::move(answer));
-                    });
+    fetcher_.start(std::move(call),
+                   [self = shared_from_this(), at, again](Result<HttpResponse> answer) {
+                     self->answered(at, again, std::move(answer));
+                   });
   }
 
   void answered(uint64_t at, bool again, Result<HttpResponse> answer) {
@@ -105,7 +105,7 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
     done_(std::move(status_));
   }
 
-  const std::shared_ptr<Fetcher> fetcher_;
+  Fetcher& fetcher_;  // ends this read before it ends; it must not end on its own thread
   const std::shared_ptr<const RemoteObject> object_;
   const std::shared_ptr<Pin> pin_;
   const uint64_t bytes_;

@@ -151,7 +151,7 @@ class HostileServer {
     const bool ranged = !range.empty();
     if (ranged) {
       first = std::stoull(range.substr(6));
-      last = std::min(last, std::stoull(range.substr(range.find('-') + 1)));
+      last = std::min<uint64_t>(last, std::stoull(range.substr(range.find('-') + 1)));
     }
     std::string body;
     for (uint64_t at = first; at <= last; ++at) body += static_cast<char>(byte_at(at));
