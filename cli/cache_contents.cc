@@ -36,13 +36,15 @@ Status read_whole(const ByteSource& source, std::vector<std::byte>& memory, Prog
 Status read_shard(const Dataset& set, uint32_t shard, std::vector<std::byte>& memory,
                   Progress& progress) {
   HR_TRY(const auto index, set.index(shard));
-  uint32_t objects = 1;
-  for (uint32_t sample = 0; sample < index->size(); ++sample)
-    for (const IndexMember& member : index->members(sample))
-      objects = std::max(objects, member.object + 1);
-  for (uint32_t object = 0; object < objects; ++object) {
-    HR_TRY(const auto source, set.source(shard, *index, object));
-    HR_CHECK(read_whole(*source, memory, progress));
+  if (index->is_archive()) {
+    HR_TRY(const auto archive, set.source(shard, *index, 0, 0));
+    HR_CHECK(read_whole(*archive, memory, progress));
+  } else {
+    for (uint32_t sample = 0; sample < index->size(); ++sample)
+      for (const IndexMember& member : index->members(sample)) {
+        HR_TRY(const auto file, set.source(shard, *index, member.object, member.size));
+        HR_CHECK(read_whole(*file, memory, progress));
+      }
   }
   ++progress.items;
   return {};
