@@ -37,12 +37,12 @@ Status read_shard(const Dataset& set, uint32_t shard, std::vector<std::byte>& me
                   Progress& progress) {
   HR_TRY(const auto index, set.index(shard));
   if (index->is_archive()) {
-    HR_TRY(const auto archive, set.source(shard, *index, 0, 0));
+    HR_TRY(const auto archive, set.source(shard, *index, 0));
     HR_CHECK(read_whole(*archive, memory, progress));
   } else {
     for (uint32_t sample = 0; sample < index->size(); ++sample)
       for (const IndexMember& member : index->members(sample)) {
-        HR_TRY(const auto file, set.source(shard, *index, member.object, member.size));
+        HR_TRY(const auto file, set.source(shard, *index, member.object));
         HR_CHECK(read_whole(*file, memory, progress));
       }
   }

@@ -174,7 +174,7 @@ Result<int> run(const Options& options, Context& context) {
     print_json(*set, *index, id, member, context.out);
     return 0;
   }
-  HR_TRY(const auto source, set->source(id.shard, *index, member->object, member->size));
+  HR_TRY(const auto source, set->source(id.shard, *index, member->object));
   auto printed = print_bytes(*source, *member, context.out);
   if (!printed.ok()) return std::move(printed).error().at(set->origin(id));
   return 0;

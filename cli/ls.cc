@@ -133,7 +133,7 @@ Status list_members(const Dataset& set, uint32_t shard, const std::string& name,
         lister.member(name, member.offset, member.size, index.object(member.object));
     return {};
   }
-  HR_TRY(const auto source, set.source(shard, index, 0, 0));
+  HR_TRY(const auto source, set.source(shard, index, 0));
   const auto read = [&](uint64_t at, MutableBytes into) { return source->read_at(at, into); };
   const auto show = [&](const TarMember& member) -> Status {
     lister.member(name, member.data_offset, member.size, member.name);

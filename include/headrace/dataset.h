@@ -112,10 +112,9 @@ class Dataset {
   Result<std::string> shard_name(uint32_t shard) const;
   /// Where the samples of a shard are. Read once, then kept while memory allows.
   Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) const;
-  /// The object that holds a member of this shard: the archive, or loose file `object`, which has
-  /// `bytes` bytes.
+  /// The object that holds a member of this shard: the archive, or loose file `object`.
   Result<std::shared_ptr<const ByteSource>> source(uint32_t shard, const ShardIndex& index,
-                                                   uint32_t object, uint64_t bytes) const;
+                                                   uint32_t object) const;
   /// XXH3 of the whole shard as the manifest has it; 0 if unknown.
   Result<uint64_t> shard_checksum(uint32_t shard) const;
 

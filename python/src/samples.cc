@@ -109,7 +109,7 @@ class SampleIterator {
     HR_TRY(index_, set_->index(shard));
     HR_TRY(shard_name_, set_->shard_name(shard));
     if (index_->is_archive()) {
-      HR_TRY(source_, set_->source(shard, *index_, 0, 0));
+      HR_TRY(source_, set_->source(shard, *index_, 0));
     }
     shard_ = shard;
     return {};

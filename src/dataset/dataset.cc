@@ -73,10 +73,10 @@ class Dataset::Impl {
   }
 
   Result<std::shared_ptr<const ByteSource>> source(uint32_t shard, const ShardIndex& index,
-                                                   uint32_t object, uint64_t bytes) {
-    if (!index.is_archive() && !cache_in_memory_) return open(shard, index, object, bytes);
+                                                   uint32_t object) {
+    if (!index.is_archive() && !cache_in_memory_) return open(shard, index, object);
     return sources_.get(
-        uint64_t{shard} << 32 | object, [&] { return open(shard, index, object, bytes); },
+        uint64_t{shard} << 32 | object, [&] { return open(shard, index, object); },
         [](const ByteSource&) { return uint64_t{1}; });
   }
 
@@ -88,7 +88,7 @@ class Dataset::Impl {
 
  private:
   Result<std::shared_ptr<const ByteSource>> open(uint32_t shard, const ShardIndex& index,
-                                                 uint32_t object, uint64_t bytes) {
+                                                 uint32_t object) {
     HR_TRY(auto source, index.is_archive() ? catalog_->open_shard(shard)
                                            : catalog_->open_known_file(index.object(object),
                                                                        index.object_bytes(object)));
@@ -154,8 +154,8 @@ Result<std::shared_ptr<const ShardIndex>> Dataset::index(uint32_t shard) const {
 }
 
 Result<std::shared_ptr<const ByteSource>> Dataset::source(uint32_t shard, const ShardIndex& index,
-                                                          uint32_t object, uint64_t bytes) const {
-  return impl_->source(shard, index, object, bytes);
+                                                          uint32_t object) const {
+  return impl_->source(shard, index, object);
 }
 
 SampleId Dataset::locate(uint64_t i) const {
@@ -181,7 +181,7 @@ Result<Sample> Dataset::sample(SampleId id) const {
   std::vector<Sample::Field> fields;
   size_t at = 0;
   for (const IndexMember& member : shard_index->members(id.sample)) {
-    HR_TRY(const auto object, source(id.shard, *shard_index, member.object, member.size));
+    HR_TRY(const auto object, source(id.shard, *shard_index, member.object));
     if (auto status = object->read_at(member.offset, MutableBytes(bytes).subspan(at, member.size));
         !status.ok())
       return std::move(status).error().at(origin(id));

@@ -80,10 +80,8 @@ class ManifestCatalog final : public Catalog {
     return data_cache_.wrap(std::move(source), known ? "xxh3 " + hex64(place.shard_xxh3) : "");
   }
 
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
-                                                std::optional<uint64_t> bytes) const override {
-    HR_TRY(auto source,
-           bytes ? data_->open_known(std::string(path), *bytes) : data_->open(std::string(path)));
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
+    HR_TRY(auto source, data_->open(std::string(path)));
     return data_cache_.wrap(std::move(source));
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,

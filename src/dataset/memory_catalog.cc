@@ -137,8 +137,7 @@ class ArchiveCatalog final : public MemoryCatalog {
                    .origin = {.shard = paths_[shard]}};
     return source;
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
-                                                std::optional<uint64_t>) const override {
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
     return open_path(std::string(path), cache_);
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
@@ -165,10 +164,8 @@ class LooseCatalog final : public MemoryCatalog {
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     return Error{.message = "loose files have no archive number " + std::to_string(shard)};
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
-                                                std::optional<uint64_t> bytes) const override {
-    HR_TRY(auto source,
-           bytes ? store_->open_known(std::string(path), *bytes) : store_->open(std::string(path)));
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
+    HR_TRY(auto source, store_->open(std::string(path)));
     return cache_.wrap(std::move(source));
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,

@@ -59,9 +59,8 @@ class SelectedCatalog final : public Catalog {
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     return whole_->open_shard(shard);
   }
-  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path,
-                                                std::optional<uint64_t> bytes) const override {
-    return whole_->open_file(path, bytes);
+  Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
+    return whole_->open_file(path);
   }
   Result<std::unique_ptr<ByteSource>> open_known_file(std::string_view path,
                                                       uint64_t bytes) const override {

@@ -121,7 +121,7 @@ Result<ByteView> RowFiller::take(const FetchedSpan& fetched, const FieldPlace& p
 Result<ByteView> RowFiller::read(const Dataset& set, uint32_t shard, const ShardView& view,
                                  const FieldPlace& place, size_t c, const RowTarget& target) {
   if (view.archive) return read(*view.archive, place, c, target);
-  HR_TRY(const auto file, set.source(shard, *view.index, place.object, place.size));
+  HR_TRY(const auto file, set.source(shard, *view.index, place.object));
   return read(*file, place, c, target);
 }
 

@@ -61,7 +61,7 @@ Result<std::shared_ptr<const ShardView>> PlaceFinder::load(ShardOfSet shard) con
   ShardView view;
   HR_TRY(view.index, set.index(shard.shard));
   if (view.index->is_archive()) {
-    HR_TRY(view.archive, set.source(shard.shard, *view.index, 0, 0));
+    HR_TRY(view.archive, set.source(shard.shard, *view.index, 0));
   }
   for (const FieldSpec& field : fields_) {
     std::vector<uint32_t>& numbers = view.sources.emplace_back();

@@ -87,8 +87,7 @@ Status SpanFetcher::collect_own_bytes(const RowsToFetch& rows, size_t row,
     if (place.absent() || place.size == 0) continue;
     std::shared_ptr<const ByteSource> source = view.archive;
     if (!source) {
-      HR_TRY(source,
-             sets_[origin.set]->source(origin.id.shard, *view.index, place.object, place.size));
+      HR_TRY(source, sets_[origin.set]->source(origin.id.shard, *view.index, place.object));
     }
     wanted.push_back({std::move(source), place.offset, place.offset + place.size, c});
   }

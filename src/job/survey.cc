@@ -144,7 +144,7 @@ Result<ClassSurvey> survey_classes(const Dataset& set, const std::string& field,
                      .message = "the field '" + field + "' is no class: it has " +
                                 format_bytes(member->size),
                      .origin = set.origin({s, i})};
-      HR_TRY(const auto source, set.source(s, *index, member->object, member->size));
+      HR_TRY(const auto source, set.source(s, *index, member->object));
       label.resize(member->size);
       HR_CHECK(source->read_at(member->offset, as_writable_bytes(label)));
       HR_CHECK(counter.add(trimmed(label), set.origin({s, i})));

@@ -342,7 +342,7 @@ Status check_files(const Catalog& catalog, const KnownShard& shard, Findings& fi
     if (progress.stopped()) return Progress::interrupted();
     for (const IndexMember& member : shard.index->members(s)) {
       const std::string path(shard.index->object(member.object));
-      auto source = catalog.open_file(path, std::nullopt);
+      auto source = catalog.open_file(path);
       if (!source.ok()) {
         report.unreadable(std::move(source).error().at({.member = path}));
         continue;
