@@ -10,7 +10,7 @@ constexpr auto kInterval = std::chrono::milliseconds(200);
 constexpr auto kHold = std::chrono::seconds(5);
 constexpr double kWorthIt = 1.05;                      // a deeper queue must bring a twentieth more
 constexpr uint64_t kRequestWork = uint64_t{16} << 10;  // bytes that cost as much as a request
-constexpr uint64_t kFreeRetries = 32;
+constexpr uint64_t kFreeRetries = 512;  // a server that restarts fails all reads under way
 constexpr uint64_t kHedgeSamples = 64;  // and as often the percentile is found anew
 constexpr auto kShortestHedge = std::chrono::milliseconds(50);
 
