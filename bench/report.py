@@ -49,8 +49,8 @@ between rounds outside the clock.
 The limit of reading is harder than it looks: its buffer never leaves the L2 cache and its reads are
 large and in order, while a batch of 256 photographs is 22 MB of rows from all over the files that
 are kept. Rows go straight into the batch; the batch that came back last is filled first, since a
-cache may still hold it. Copying from mapped files would beat this limit, but a file that is cut while
-it is mapped kills the process, and mapped pages count as its memory; so it is not done.
+cache may still hold it. Copying from mapped files would beat this limit, but a file that is cut
+while it is mapped kills the process, and mapped pages count as its memory; so it is not done.
 """
 
 

@@ -29,6 +29,7 @@ OWNERS = {
     "bytes": "base",
     "result": "base",
     "version": "base",
+    "network": "io",
     "store": "io",
     "cache_counters": "io",
     "field": "codec",

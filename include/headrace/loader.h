@@ -79,7 +79,7 @@ struct LoaderStats {
   double decode_seconds = 0;
   double idle_seconds = 0;      ///< threads that waited for work because batches were ready
   double consumer_seconds = 0;  ///< the consumer waited for a batch
-  std::string limit;            ///< storage, decode, consumer, plan or memory
+  std::string limit;            ///< storage, network, decode, consumer, plan or memory
   std::string sentence;         ///< what limits the run and what to change
 };
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .jobs import pack
     from .labels import boxes, mask
     from .loader import Loader, Stats
+    from .network import HostStats, network_stats
     from .pipeline import Pipeline
     from .recipes import Field, bytes, float, integer, json, npy, text
     from .states import merge_states
@@ -59,6 +60,7 @@ __all__ = [
     "Error",
     "Field",
     "FunctionError",
+    "HostStats",
     "Image",
     "Loader",
     "Mix",
@@ -86,6 +88,7 @@ __all__ = [
     "mask",
     "merge_states",
     "mix",
+    "network_stats",
     "npy",
     "open",
     "pack",
@@ -105,6 +108,7 @@ _NAMES = {
     "jobs": "pack",
     "labels": "boxes mask",
     "loader": "Loader Stats",
+    "network": "HostStats network_stats",
     "pipeline": "Pipeline",
     "recipes": "Field bytes float integer json npy text",
     "states": "merge_states",

@@ -55,6 +55,7 @@ void bind_samples(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_audit(nb::module_& module);
+void bind_network(nb::module_& module);
 void bind_job(nb::module_& module);
 void bind_webdataset_arrays(nb::module_& module);
 void bind_webdataset_jpeg(nb::module_& module);

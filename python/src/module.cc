@@ -12,6 +12,7 @@ NB_MODULE(_native, module) {
   bind_batch(module);
   bind_loader(module);
   bind_audit(module);
+  bind_network(module);
   bind_job(module);
   bind_webdataset_writer(module);
   bind_webdataset_arrays(module);

@@ -44,9 +44,11 @@ class Catalog {
   virtual Result<std::vector<SampleId>> candidates(std::string_view key) const = 0;
 };
 
-/// Reads the manifest in `store` and its tables; tables and shards through `cache` if there is one.
+/// The catalog of a manifest, whose text is `root`, in `store`; tables and shards are read through
+/// `cache` if there is one.
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(
-    std::shared_ptr<Store> store, const std::shared_ptr<NodeCache>& cache = nullptr);
+    std::shared_ptr<Store> store, std::string_view root,
+    const std::shared_ptr<NodeCache>& cache = nullptr);
 
 /// Where the shards of a manifest in `store` are: there, or at `base` (a URL, an absolute path, or
 /// one relative to the manifest).

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/lru_cache.h"
+#include "dataset/memory_source.h"
 #include "dataset/open.h"
 #include "dataset/selected_catalog.h"
 
@@ -15,35 +16,6 @@ namespace {
 constexpr uint64_t kIndexBudgetBytes = uint64_t{256} << 20;
 constexpr uint64_t kOpenShards = 256;  // file descriptors kept
 constexpr uint64_t kNoBudget = ~uint64_t{0};
-
-/// An object held in memory whole.
-class MemorySource final : public ByteSource {
- public:
-  static Result<std::unique_ptr<ByteSource>> load(std::unique_ptr<ByteSource> from) {
-    std::vector<std::byte> bytes(from->size());
-    HR_CHECK(from->read_at(0, bytes));
-    return std::unique_ptr<ByteSource>(
-        std::make_unique<MemorySource>(from->name(), std::move(bytes)));
-  }
-  MemorySource(std::string name, std::vector<std::byte> bytes)
-      : name_(std::move(name)), bytes_(std::move(bytes)) {}
-
-  const std::string& name() const override { return name_; }
-  uint64_t size() const override { return bytes_.size(); }
-  void will_need(uint64_t, uint64_t) const override {}
-  Status read_at(uint64_t offset, MutableBytes into) const override {
-    if (offset > bytes_.size() || into.size() > bytes_.size() - offset)
-      return Error{.code = Code::kCorrupt,
-                   .message = "the object ends before the bytes asked for",
-                   .origin = {.shard = name_, .offset = offset}};
-    std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(offset), into.size(), into.begin());
-    return {};
-  }
-
- private:
-  const std::string name_;
-  const std::vector<std::byte> bytes_;
-};
 
 /// starts[s] = number of the first sample of shard s; one more at the end.
 std::vector<uint64_t> first_samples(const ShardTable& table) {

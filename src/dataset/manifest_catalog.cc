@@ -8,10 +8,13 @@
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/key_table.h"
+#include "dataset/memory_source.h"
 #include "io/urls.h"
 
 namespace headrace {
 namespace {
+
+constexpr uint64_t kSmallTables = uint64_t{16} << 20;
 
 // The manifest's checksum tells the cache which bytes these are, so that nobody asks the store.
 Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const CacheUse& cache,
@@ -32,6 +35,21 @@ class ManifestCatalog final : public Catalog {
         fingerprint_(manifest_.fingerprint()),
         table_(std::move(table)),
         index_sources_(manifest_.index_files.size()) {}
+
+  /// Asks for the tables of a small remote data set at once and whole, so that the first batch does
+  /// not wait for them one after the other, and not for each shard's part of them.
+  Status ask_for_small_tables() {
+    uint64_t bytes = manifest_.place_table.bytes;
+    for (const TableFile& file : manifest_.index_files) bytes += file.bytes;
+    if (!is_remote_location(store_->name()) || bytes > kSmallTables) return {};
+    HR_TRY(auto places, open_table(*store_, store_cache_, manifest_.place_table));
+    place_source_ = MemorySource::start(std::move(places));
+    for (size_t i = 0; i < index_sources_.size(); ++i) {
+      HR_TRY(auto index, open_table(*store_, store_cache_, manifest_.index_files[i]));
+      index_sources_[i] = MemorySource::start(std::move(index));
+    }
+    return {};
+  }
 
   const std::string& fingerprint() const override { return fingerprint_; }
   const Manifest& manifest() const override { return manifest_; }
@@ -116,11 +134,13 @@ class ManifestCatalog final : public Catalog {
   Result<const ByteSource*> place_source() const {
     std::scoped_lock lock(mutex_);
     if (!place_source_) {
-      HR_TRY(auto source, open_table(*store_, store_cache_, manifest_.place_table));
+      HR_TRY(place_source_, open_table(*store_, store_cache_, manifest_.place_table));
+    }
+    if (!places_checked_) {
       std::array<std::byte, kPlaceHeaderBytes> header{};
-      HR_CHECK(source->read_at(0, header));
-      HR_CHECK(check_place_header(header, manifest_.shards, source->name()));
-      place_source_ = std::move(source);
+      HR_CHECK(place_source_->read_at(0, header));
+      HR_CHECK(check_place_header(header, manifest_.shards, place_source_->name()));
+      places_checked_ = true;
     }
     return place_source_.get();
   }
@@ -177,6 +197,7 @@ class ManifestCatalog final : public Catalog {
 
   mutable std::mutex mutex_;  // guards the sources below, each opened once and then only read
   mutable std::unique_ptr<ByteSource> place_source_;
+  mutable bool places_checked_ = false;
   mutable std::vector<std::unique_ptr<ByteSource>> index_sources_;
   mutable std::unique_ptr<const KeyTable> key_table_;
 };
@@ -202,8 +223,8 @@ Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
 }
 
 Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> store,
+                                                       std::string_view root,
                                                        const std::shared_ptr<NodeCache>& cache) {
-  HR_TRY(const std::string root, store->read(kManifestName));
   HR_TRY(Manifest manifest, decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
   const CacheUse use(cache, store->name());
   HR_TRY(const std::string bytes, read_table(*store, use, manifest.shard_table));
@@ -217,8 +238,10 @@ Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> st
                             " and " + std::to_string(manifest.samples),
                  .origin = {.shard = table_name}};
   HR_TRY(auto data, data_store(store, manifest.base));
-  return std::unique_ptr<Catalog>(std::make_unique<ManifestCatalog>(
-      std::move(store), std::move(data), cache, std::move(manifest), std::move(table)));
+  auto catalog = std::make_unique<ManifestCatalog>(std::move(store), std::move(data), cache,
+                                                   std::move(manifest), std::move(table));
+  HR_CHECK(catalog->ask_for_small_tables());
+  return std::unique_ptr<Catalog>(std::move(catalog));
 }
 
 }  // namespace headrace

@@ -63,8 +63,9 @@ Status expand_pattern(const std::string& location, std::vector<std::string>* out
 Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const OpenOptions& options,
                                              const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const auto store, open_store(folder));
-  HR_TRY(const bool has_manifest, store->exists(kManifestName));
-  if (has_manifest) return open_manifest_catalog(store, cache);
+  const auto manifest = store->read(kManifestName);
+  if (manifest.ok()) return open_manifest_catalog(store, *manifest, cache);
+  if (manifest.error().code != Code::kNotFound) return manifest.error();
   HR_TRY(const bool pending, store->exists(kPendingName));
   if (pending) return half_packed(folder);
   HR_TRY(const auto entries, store->list(""));

@@ -43,8 +43,12 @@ class StepPlanner {
                  .parts = {}};
     out.rows.reserve(planned_.size());
     for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
-    if (finds_parts_)
-      for (const Row& row : planned_) out.parts.push_back(plan_.part_of(row));
+    if (!finds_parts_) return out;
+    for (const Row& row : planned_) out.parts.push_back(plan_.part_of(row));
+    // The last step's rows may be of other ranks' lanes, whose blocks nobody reads here.
+    const bool is_tail = t >= plan_.steps().full_steps();
+    if (is_tail)
+      for (BlockPart& part : out.parts) part.count = 0;
     return out;
   }
 

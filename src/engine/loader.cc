@@ -273,6 +273,7 @@ std::string Loader::agreement() const {
 LoaderStats Loader::stats() const {
   const LoaderOptions& o = impl_->setup.options;
   RunFacts facts{.threads = o.threads, .depth = o.prefetch, .memory_bytes = o.memory_bytes};
+  facts.is_remote = fetch_options(impl_->setup).has_value();
   if (impl_->started)
     facts.seconds = std::chrono::duration<double>(Timer::Clock::now() - *impl_->started).count();
   const SlotPool::Usage usage = impl_->pool.usage();

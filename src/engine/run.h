@@ -44,7 +44,8 @@ struct StepRows {
   uint64_t total = 0;  ///< over all ranks
   StepPlace place;
   std::vector<RowOrigin> rows;
-  std::vector<BlockPart> parts;  ///< one a row, if FetchOptions::whole_parts
+  /// One a row, if FetchOptions::whole_parts. Count 0: do not read the part for this row's sake.
+  std::vector<BlockPart> parts;
 };
 
 struct RunOptions {

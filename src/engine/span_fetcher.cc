@@ -45,13 +45,18 @@ Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
   if (!has_room()) drop_unused();
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     if (!sets_[rows.rows[i].set]->is_remote()) continue;
-    if (options_.whole_parts && rows.views[i]->archive && !rows.rows[i].padded)
+    if (comes_with_its_part(rows, i))
       fetch_part(rows, i, waiter, spans);
     else
       HR_CHECK(collect_own_bytes(rows, i, wanted));
   }
   fetch_together(wanted, rows.step, waiter, spans);
   return spans;
+}
+
+bool SpanFetcher::comes_with_its_part(const RowsToFetch& rows, size_t row) const {
+  if (!options_.whole_parts || !rows.views[row]->archive || rows.rows[row].padded) return false;
+  return rows.parts[row].count > 0 || parts_.contains(key_of(rows.rows[row], rows.parts[row]));
 }
 
 void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,

@@ -62,6 +62,7 @@ class SpanFetcher {
   };
   struct Wanted;
 
+  bool comes_with_its_part(const RowsToFetch& rows, size_t row) const;
   void fetch_part(const RowsToFetch& rows, size_t row, const std::shared_ptr<Countdown>& waiter,
                   std::span<Span> out);
   Status collect_own_bytes(const RowsToFetch& rows, size_t row, std::vector<Wanted>& wanted);

@@ -44,6 +44,11 @@ Verdict judge(const LoaderStats& stats, const RunFacts& facts) {
   if (busy < 0.5 * capacity && facts.largest_slot * facts.depth > facts.memory_bytes)
     return {"memory", waited + " while threads had no slot to fill: raise memory= above " +
                           format_bytes(facts.largest_slot * facts.depth)};
+  if (facts.is_remote && busy < 0.5 * capacity)
+    return {"network", waited +
+                           " while threads had nothing to do, because bytes did not come "
+                           "faster: a store nearer by, cache= for the next epoch, or more "
+                           "memory= to ask further ahead"};
   const double most = std::max({stats.plan_seconds, stats.read_seconds, stats.decode_seconds});
   if (stats.decode_seconds == most)
     return {"decode", waited + "; threads spent " + percent(stats.decode_seconds / busy) +

@@ -13,6 +13,7 @@ struct RunFacts {
   unsigned threads = 1;
   unsigned depth = 2;
   uint64_t memory_bytes = 0;
+  bool is_remote = false;     ///< some data set is
   uint64_t largest_slot = 0;  ///< bytes of the largest batch
 };
 

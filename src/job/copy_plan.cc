@@ -47,7 +47,7 @@ Result<CopyPlan> plan_data_set(const std::shared_ptr<Store>& store) {
   HR_TRY(plan.root, store->read(kManifestName));
   HR_TRY(Manifest manifest,
          decode_manifest(as_bytes(plan.root), store->name() + "/" + kManifestName));
-  HR_TRY(const auto catalog, open_manifest_catalog(store));
+  HR_TRY(const auto catalog, open_manifest_catalog(store, plan.root));
   if (!manifest.base.empty()) {  // the copy has its shards beside the manifest
     HR_TRY(plan.data, data_store(store, manifest.base));
     manifest.base.clear();

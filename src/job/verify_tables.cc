@@ -70,7 +70,7 @@ Result<std::unique_ptr<Catalog>> check_tables(const std::shared_ptr<Store>& stor
     check_table(*store, file, findings);
   }
   if (!usable) return std::unique_ptr<Catalog>();
-  auto catalog = open_manifest_catalog(store);
+  auto catalog = open_manifest_catalog(store, root);
   if (!catalog.ok()) {
     add_table_finding(findings, FindingKind::kManifest, std::move(catalog).error());
     return std::unique_ptr<Catalog>();

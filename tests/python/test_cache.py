@@ -182,7 +182,6 @@ def test_eight_processes_with_one_killed_every_second(data_set, tmp_path):
             kills += 1
         assert {answer(reader) for reader in readers} == {want}
         whole = [r for r in shard_requests(server) if r.sent == r.last - r.first + 1]
-        cut = [r for r in shard_requests(server) if r.sent != r.last - r.first + 1]
     twice = [place for place, count in fetched(whole).items() if count > 1]
     # A process may be killed between the last byte of an answer and its record.
     assert len(twice) <= 2 * kills

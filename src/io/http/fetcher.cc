@@ -25,7 +25,18 @@ FetcherOptions options_of_environment() {
   return options;
 }
 
+/// Counters are asked for without making a fetcher for it.
+std::atomic<Fetcher*>& shared_if_made() {
+  static std::atomic<Fetcher*> made{nullptr};
+  return made;
+}
+
 }  // namespace
+
+std::map<std::string, HostCounters> network_counters() {
+  Fetcher* fetcher = shared_if_made();
+  return fetcher != nullptr ? fetcher->counters() : std::map<std::string, HostCounters>();
+}
 
 class Fetcher::Impl {
  public:
@@ -66,7 +77,11 @@ Result<HttpResponse> Fetcher::send(HttpCall call) {
 std::map<std::string, HostCounters> Fetcher::counters() { return impl().loop.counters(); }
 
 std::shared_ptr<Fetcher> Fetcher::shared() {
-  static const auto shared = std::make_shared<Fetcher>(options_of_environment());
+  static const auto shared = [] {
+    auto made = std::make_shared<Fetcher>(options_of_environment());
+    shared_if_made() = made.get();
+    return made;
+  }();
   return shared;
 }
 

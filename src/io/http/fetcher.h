@@ -26,6 +26,7 @@
 #include <mutex>
 #include <string>
 
+#include "headrace/network.h"
 #include "headrace/result.h"
 #include "headrace/store.h"
 #include "io/http/http_message.h"
@@ -79,19 +80,6 @@ struct FetcherOptions {
   bool verify_tls = true;
   std::string ca_file = {};
   std::string proxy = {};  ///< empty: http_proxy, https_proxy, no_proxy of the environment
-};
-
-/// Of one host, since the fetcher was made.
-struct HostCounters {
-  uint64_t requests = 0;  ///< attempts that were sent
-  uint64_t retries = 0;
-  uint64_t hedges = 0;
-  uint64_t redirects = 0;
-  uint64_t throttled = 0;         ///< answers 429 and 503
-  uint64_t bytes_needed = 0;      ///< of bodies that were delivered
-  uint64_t bytes_asked = 0;       ///< of bodies that came over the wire
-  double first_byte_seconds = 0;  ///< summed over answers
-  unsigned depth = 0;             ///< requests at once that fill the link, as found so far
 };
 
 class Fetcher {
