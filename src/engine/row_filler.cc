@@ -89,7 +89,8 @@ Status RowFiller::fill(const Dataset& set, uint32_t shard, const ShardView& view
   timed_ = row_number_++ % Timers::kSampling == 0;
   span_ = {};
   direct_.assign(places.size(), false);
-  if (view.archive && fetched.empty()) HR_CHECK(read_span(*view.archive, places, targets));
+  const bool any_fetched = std::ranges::any_of(fetched, [](const auto& span) { return !!span; });
+  if (view.archive && !any_fetched) HR_CHECK(read_span(*view.archive, places, targets));
   uint64_t content = 0;
   for (const size_t c : order_) {
     const FieldPlace& place = places[c];

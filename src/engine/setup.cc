@@ -210,7 +210,8 @@ std::optional<FetchOptions> fetch_options(const Setup& setup) {
   // A part is read whole only where all of its rows come to this loader.
   const bool whole_lanes = order.shuffle && order.lanes % o.world == 0 && o.workers == 1;
   return FetchOptions{.memory_bytes = o.memory_bytes,
-                      .whole_parts = whole_lanes && windows_bytes(setup) * 4 <= o.memory_bytes * 3};
+                      .whole_parts = whole_lanes && windows_bytes(setup) * 4 <= o.memory_bytes * 3,
+                      .memory = setup.span_memory};
 }
 
 std::string tail_sentence(const Schedule& schedule, uint64_t total) {

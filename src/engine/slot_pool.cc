@@ -33,7 +33,7 @@ int nameless_file() {
 /// Memory from the system: anonymous, or a nameless file. Move-only owner.
 class Region {
  public:
-  Region(uint64_t bytes, bool shared) : bytes_(bytes) {
+  Region(uint64_t bytes, bool shared, bool huge) : bytes_(bytes) {
     if (shared) {
       static std::atomic<uint64_t> next_id{1};
       id_ = next_id++;
@@ -50,7 +50,7 @@ class Region {
     }
     at_ = static_cast<std::byte*>(at);
 #ifdef MADV_HUGEPAGE
-    if (bytes >= kHugePage) madvise(at_, bytes, MADV_HUGEPAGE);
+    if (huge && bytes >= kHugePage) madvise(at_, bytes, MADV_HUGEPAGE);
 #endif
   }
   Region(Region&& other) noexcept
@@ -95,7 +95,8 @@ uint64_t region_size(uint64_t bytes) {
 }  // namespace
 
 struct SlotPool::Core {
-  Core(unsigned keep_free, bool share) : keep(keep_free), shared(share) {}
+  Core(unsigned keep_free, bool share, bool huge_pages)
+      : keep(keep_free), shared(share), huge(huge_pages) {}
 
   Region take(uint64_t bytes) {
     {
@@ -109,7 +110,7 @@ struct SlotPool::Core {
       }
       if (!free.empty()) drop(0);  // too small: a larger one takes its place
     }
-    Region region(region_size(bytes), shared);
+    Region region(region_size(bytes), shared, huge);
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
@@ -132,6 +133,7 @@ struct SlotPool::Core {
 
   const unsigned keep;
   const bool shared;
+  const bool huge;
   const pid_t pid = getpid();
   std::mutex mutex;
   std::vector<Region>
@@ -139,7 +141,8 @@ struct SlotPool::Core {
   Usage usage;
 };
 
-SlotPool::SlotPool(unsigned keep, bool shared) : core_(std::make_shared<Core>(keep, shared)) {}
+SlotPool::SlotPool(unsigned keep, bool shared, bool huge)
+    : core_(std::make_shared<Core>(keep, shared, huge)) {}
 
 std::shared_ptr<const Slot> SlotPool::take(uint64_t bytes) {
   struct Held {

@@ -27,7 +27,8 @@ struct Slot {
 class SlotPool {
  public:
   /// At most `keep` free slots are kept; more are given back to the system.
-  explicit SlotPool(unsigned keep, bool shared = false);
+  /// `huge`: regions ask for huge pages, which are dearer to get and cheaper to use.
+  explicit SlotPool(unsigned keep, bool shared = false, bool huge = true);
 
   struct Usage {
     uint64_t slots = 0;  ///< that exist: free or held

@@ -17,7 +17,6 @@ constexpr uint64_t kGapBytes = uint64_t{8} << 10;
 constexpr uint64_t kRequestBytes = uint64_t{8} << 20;
 
 constexpr uint64_t kLargeSpan = uint64_t{1} << 20;  // so that single samples take no block's memory
-constexpr unsigned kFreeSpans = 64;  // kept for reuse: fresh pages cost as much as copying them
 
 uint64_t key_of(const RowOrigin& row, const BlockPart& part) {
   return mix(uint64_t{row.set} << 32 | row.id.shard, part.first);
@@ -35,7 +34,7 @@ struct SpanFetcher::Wanted {
 
 SpanFetcher::SpanFetcher(FetchOptions options,
                          const std::vector<std::shared_ptr<const Dataset>>& sets)
-    : options_(options), sets_(sets), large_(kFreeSpans), small_(kFreeSpans) {}
+    : options_(std::move(options)), sets_(sets) {}
 
 Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
     const RowsToFetch& rows, const std::shared_ptr<Countdown>& waiter) {
@@ -45,6 +44,8 @@ Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
   if (!has_room()) drop_unused();
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     if (!sets_[rows.rows[i].set]->is_remote()) continue;
+    // What the node's cache holds whole is read as files are.
+    if (rows.views[i]->archive && !rows.views[i]->archive->is_remote()) continue;
     if (comes_with_its_part(rows, i))
       fetch_part(rows, i, waiter, spans);
     else
@@ -66,8 +67,8 @@ void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,
   const uint64_t key = key_of(rows.rows[row], wanted);
   Part& part = parts_[key];
   if (!part.span) {
-    part.span = make_span(view.archive, view.index->sample_begin(wanted.first),
-                          view.index->sample_end(wanted.first + wanted.count - 1));
+    part.span = options_.memory->make_span(view.archive, view.index->sample_begin(wanted.first),
+                                           view.index->sample_end(wanted.first + wanted.count - 1));
     part.rows_left = wanted.count;
   }
   part.last_step = rows.step;
@@ -112,14 +113,14 @@ void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, uint64_t step,
       if (wanted[last].end > end && wanted[last].end - begin > kRequestBytes) break;
       end = std::max(end, wanted[last].end);
     }
-    const auto span = make_span(wanted[first].source, begin, end);
+    const auto span = options_.memory->make_span(wanted[first].source, begin, end);
     for (; first < last; ++first) out[wanted[first].place] = span;
     span->want(begin, end, step, waiter);
   }
 }
 
-std::shared_ptr<FetchedSpan> SpanFetcher::make_span(std::shared_ptr<const ByteSource> source,
-                                                    uint64_t begin, uint64_t end) {
+std::shared_ptr<FetchedSpan> SpanMemory::make_span(std::shared_ptr<const ByteSource> source,
+                                                   uint64_t begin, uint64_t end) {
   const uint64_t bytes = end - begin;
   SlotPool& pool = bytes < kLargeSpan ? small_ : large_;
   return std::make_shared<FetchedSpan>(std::move(source), begin, end, pool.take(bytes), resident_);

@@ -9,7 +9,7 @@
 //
 // Else only the rows' own bytes, step by step; neighbours come with one request.
 //
-// Belongs to the planning thread, but for has_room and resident_bytes.
+// Belongs to the planning thread, but for has_room.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,29 @@
 
 namespace headrace {
 
+/// Memory of spans, kept from epoch to epoch: fresh pages cost as much as copying into them.
+/// Thread-safe.
+class SpanMemory {
+ public:
+  std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
+                                         uint64_t end);
+  /// Of the spans that live.
+  uint64_t resident_bytes() const { return *resident_; }
+
+ private:
+  static constexpr unsigned kFree = 256;  // more than the parts of the windows of most runs
+
+  // Written and read once each, spans gain nothing from huge pages; the first epoch waited for
+  // them.
+  SlotPool large_{kFree, false, false};
+  SlotPool small_{kFree, false, false};
+  const FetchedSpan::Resident resident_ = std::make_shared<std::atomic<uint64_t>>(0);
+};
+
 struct FetchOptions {
-  uint64_t memory_bytes = 0;  ///< for spans
-  bool whole_parts = false;   ///< or the rows' own bytes alone
+  uint64_t memory_bytes = 0;           ///< for spans
+  bool whole_parts = false;            ///< or the rows' own bytes alone
+  std::shared_ptr<SpanMemory> memory;  ///< where spans are
 };
 
 /// What is known of a step's rows when their bytes are asked for; one entry a row, places: one a
@@ -46,8 +66,7 @@ class SpanFetcher {
 
   SpanFetcher(FetchOptions options, const std::vector<std::shared_ptr<const Dataset>>& sets);
 
-  bool has_room() const { return resident_bytes() < options_.memory_bytes; }
-  uint64_t resident_bytes() const { return *resident_; }
+  bool has_room() const { return options_.memory->resident_bytes() < options_.memory_bytes; }
 
   /// Asks for the rows' bytes. `waiter` is told of each read that they wait for. The answer has one
   /// entry a place: the span that holds it; nullptr for fields that are absent or local.
@@ -68,16 +87,11 @@ class SpanFetcher {
   Status collect_own_bytes(const RowsToFetch& rows, size_t row, std::vector<Wanted>& wanted);
   void fetch_together(std::vector<Wanted>& wanted, uint64_t step,
                       const std::shared_ptr<Countdown>& waiter, std::span<Span> out);
-  std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
-                                         uint64_t end);
   void end_of_first_steps(uint64_t step);
   void drop_unused();
 
   const FetchOptions options_;
   const std::vector<std::shared_ptr<const Dataset>>& sets_;
-  SlotPool large_;
-  SlotPool small_;
-  const FetchedSpan::Resident resident_ = std::make_shared<std::atomic<uint64_t>>(0);
   std::unordered_map<uint64_t, Part> parts_;  // by shard of set and first sample
   uint64_t steps_fetched_ = 0;
 };
