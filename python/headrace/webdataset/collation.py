@@ -15,7 +15,8 @@ def combine_values(
 ) -> Any:
     """One column: numbers and arrays become an array, tensors a tensor, all else a list.
 
-    numpy and torch stack at the speed of memory (bench/webdataset_collation.py), so they do it.
+    numpy and torch stack pictures at the speed of memory (bench/webdataset_collation.py), so they
+    do it.
     """
     first = b[0]
     if isinstance(first, (bytes, str)):
