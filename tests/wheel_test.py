@@ -25,7 +25,7 @@ from pathlib import Path
 
 # The libraries that PEP 599 and PEP 600 promise, of those we use.
 PROMISED = re.compile(
-    r"(linux-vdso|ld-linux[-\w]*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|z))\.so\.\d+"
+    r"(linux-vdso|ld-linux[-\w]*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+|z))\.so\.\d+"
 )
 # AVX registers; functions that are only reached after asking the processor say so in their name.
 WIDE_REGISTER = re.compile(r"%[yz]mm\d")

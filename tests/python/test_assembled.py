@@ -11,18 +11,9 @@ import headrace as hr
 import numpy as np
 import pytest
 from conftest import write_tar
+from user_functions import tokens_of, wanted
 
 SAMPLES = 103
-
-
-def wanted(cls: int) -> bool:
-    return cls % 3 != 0
-
-
-def tokens_of(sample: dict) -> dict:
-    """Documents of 0 to 39 tokens, which tell their sample and place."""
-    cls = int(sample["cls"])
-    return {"tokens": np.arange(cls * 100, cls * 100 + len(sample["bin"]), dtype=np.int32)}
 
 
 @pytest.fixture

@@ -342,6 +342,9 @@ TEST(NodeCache, KillingAllAtAnyPointLeavesNoDamage) {
 }
 
 TEST(NodeCache, ChildrenAfterForkReadAndFetch) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a child of a process that has some";
+#endif
   const TemporaryFolder folder;
   Server server(30 * kGranule);
   server.delay = milliseconds(2);
