@@ -79,7 +79,7 @@ class MultiLoader:
         self.prefix = prefix
         self.pids: list[Any] = []
         self.socket: Any = None
-        self.ctx = zmq.Context.instance()
+        self.ctx: Any = zmq.Context.instance()
 
     def kill(self) -> None:
         """Ends the workers of an iteration and closes its socket."""
