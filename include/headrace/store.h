@@ -6,9 +6,11 @@
 // Code::kNotFound, a full disk Code::kNoSpace, a forbidden one Code::kDenied.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +55,9 @@ class ByteSource {
   /// for byte. Empty: the bytes cannot be told from others (a server without ETag), or a cache
   /// would not help.
   virtual std::string identity() const { return ""; }
+  /// Tells this object from what was or will be there under its name: a file's size and time of
+  /// change, else identity(). May ask the store. Empty: nothing tells.
+  virtual std::string version() const { return identity(); }
 };
 
 /// An object being written. Belongs to one thread. Destroyed without commit(): nothing remains.
@@ -71,6 +76,10 @@ class ByteSink {
 struct StoreEntry {
   std::string path;  ///< relative to the store's root
   uint64_t bytes = 0;
+  /// When it was last written, by the store's clock; nothing where listings do not say so.
+  std::optional<std::chrono::system_clock::time_point> modified = std::nullopt;
+  /// XXH3 of what ByteSource::identity() says of the object; 0: the listing does not tell.
+  uint64_t identity = 0;
 };
 
 /// Thread-safe.
@@ -115,5 +124,8 @@ enum class Durability { kDurable, kFast };
 /// `mem:NAME`, one in memory per name and process.
 Result<std::shared_ptr<Store>> open_store(const std::string& location,
                                           Durability durability = Durability::kDurable);
+
+/// One object by its path or URL. That of http and https may have a query, as signed ones have.
+Result<std::unique_ptr<ByteSource>> open_url(const std::string& location);
 
 }  // namespace headrace

@@ -23,6 +23,17 @@ File open_file(int at, const char* path, int flags, mode_t mode) {
   return File(descriptor);
 }
 
+Result<File> open_nameless(const std::string& folder) {
+  File file = open_file(AT_FDCWD, folder.c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (file.is_open()) return file;
+  // Not every file system knows files without a name.
+  std::string path = folder + "/.headrace-XXXXXX";
+  File named(::mkostemp(path.data(), O_CLOEXEC));
+  if (!named.is_open()) return system_error("create a scratch file in", folder, errno);
+  ::unlink(path.c_str());
+  return named;
+}
+
 ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset) {
   size_t done = 0;
   while (done < into.size()) {

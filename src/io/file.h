@@ -38,6 +38,9 @@ class File {
 /// descriptor does not outlive exec. Not open on failure: errno says why.
 File open_file(int at, const char* path, int flags, mode_t mode = 0);
 
+/// A new file without a name in `folder`, to read and to write: it goes with its descriptor.
+Result<File> open_nameless(const std::string& folder);
+
 /// Reads up to into.size() bytes from `offset` on; fewer only at the end of the file. -1: errno.
 ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset);
 

@@ -63,6 +63,13 @@ class LocalSource : public ByteSource {
                     POSIX_FADV_WILLNEED);
   }
 
+  std::string version() const override {
+    struct stat info;
+    if (::fstat(file_.get(), &info) != 0) return "";
+    const int64_t changed = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
+    return std::to_string(info.st_size) + " " + std::to_string(changed);
+  }
+
  private:
   const std::string name_;
   const File file_;
@@ -89,6 +96,19 @@ void sweep(const std::string& folder) {
     const File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY);
     if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   }
+}
+
+// Locks a new temporary. True if another process took it for one of a dead writer meanwhile:
+// between its creation and the lock there is a moment.
+bool is_swept(const File& file) {
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    errno = ENOENT;
+    return true;
+  }
+  struct stat info;
+  const bool gone = ::fstat(file.get(), &info) == 0 && info.st_nlink == 0;
+  errno = ENOENT;
+  return gone;
 }
 
 Status sync_folder(const std::string& path) {
@@ -207,13 +227,18 @@ Result<std::vector<StoreEntry>> LocalStore::list(const std::string& prefix) cons
   std::vector<StoreEntry> entries;
   if (std::error_code none; !fs::exists(folder, none) && !none) return entries;
   WalkNotes notes;
-  HR_TRY(const FileList files, walk(folder, {.hidden = true}, &notes));
-  if (!notes.unreadable.empty()) return std::move(notes.unreadable.front());
+  auto walked = walk(folder, {.hidden = true}, &notes);
+  if (!walked.ok() && walked.error().code == Code::kNotFound) return entries;
+  HR_TRY(const FileList files, std::move(walked));
+  for (Error& problem : notes.unreadable)  // what others removed meanwhile is not there
+    if (problem.code != Code::kNotFound) return std::move(problem);
   const std::string above = prefix.empty() || prefix.ends_with('/') ? prefix : prefix + "/";
   entries.reserve(files.size());
   for (size_t i = 0; i < files.size(); ++i)
     if (!is_temporary(files.path(i)))
-      entries.push_back({above + std::string(files.path(i)), files[i].bytes});
+      entries.push_back(
+          {above + std::string(files.path(i)), files[i].bytes,
+           std::chrono::system_clock::time_point(std::chrono::nanoseconds(files[i].mtime_ns))});
   return entries;
 }
 
@@ -224,7 +249,11 @@ Status LocalStore::prepare_folder(const std::string& folder) {
   for (fs::path above = folder; !above.empty() && !fs::exists(above, problem);
        above = above.parent_path())
     unsynced_.insert(above.has_parent_path() ? above.parent_path().native() : ".");
-  fs::create_directories(folder, problem);
+  // Others may remove a parent that was empty until now.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    fs::create_directories(folder, problem);
+    if (problem != std::errc::no_such_file_or_directory) break;
+  }
   if (problem) return system_error("create folder", folder, problem.value());
   sweep(folder);
   prepared_.insert(folder);
@@ -237,19 +266,31 @@ Result<std::unique_ptr<ByteSink>> LocalStore::create(const std::string& path) {
   const std::string folder = target.substr(0, target.rfind('/'));
   File file;
   std::string temporary;
-  for (int attempt = 0; attempt < 3 && !file.is_open(); ++attempt) {
+  for (int attempt = 0; attempt < 10 && !file.is_open(); ++attempt) {
     HR_CHECK(prepare_folder(folder.empty() ? "/" : folder));
     temporary = folder + "/" + temporary_name();
     file = open_file(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file.is_open() && is_swept(file)) file = File();
     if (file.is_open()) break;
     if (errno != ENOENT) return system_error("create", target, errno);
     const std::lock_guard lock(mutex_);  // remove() took the folder away with its last object
     prepared_.erase(folder);
   }
   if (!file.is_open()) return system_error("create", target, ENOENT);
-  ::flock(file.get(), LOCK_EX | LOCK_NB);
   return std::unique_ptr<ByteSink>(
       std::make_unique<Sink>(this, target, std::move(temporary), std::move(file)));
+}
+
+/// Whether it is gone. What a killed writer has left does not count.
+bool LocalStore::remove_if_empty(const std::string& folder) {
+  if (::rmdir(folder.c_str()) == 0) return true;
+  if (errno != ENOTEMPTY) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!swept_.insert(folder).second) return false;  // once: a folder may have many objects
+  }
+  sweep(folder);
+  return ::rmdir(folder.c_str()) == 0;
 }
 
 Status LocalStore::remove(const std::string& path) {
@@ -262,7 +303,7 @@ Status LocalStore::remove(const std::string& path) {
   // A store has objects, not folders: one that is empty now goes too.
   fs::path folder = fs::path(target).parent_path();
   const fs::path root(full(""));
-  while (folder.native().size() >= root.native().size() && ::rmdir(folder.c_str()) == 0)
+  while (folder.native().size() >= root.native().size() && remove_if_empty(folder.native()))
     folder = folder.parent_path();
   return {};
 }

@@ -31,12 +31,14 @@ class LocalStore : public Store {
 
   std::string full(const std::string& path) const;
   Status prepare_folder(const std::string& folder);
+  bool remove_if_empty(const std::string& folder);
   void remember(const std::string& folder);
 
   const std::string root_;
   const Durability durability_;
   std::mutex mutex_;
   std::set<std::string> prepared_;  // folders made and swept
+  std::set<std::string> swept_;     // when their objects were removed
   std::set<std::string> unsynced_;  // folders with names that fsync has not seen
 };
 

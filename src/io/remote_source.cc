@@ -155,9 +155,26 @@ std::string RemoteSource::identity() const {
   }
   std::byte first{};
   if (!known && bytes_ > 0 && !read_at(0, {&first, 1}).ok()) return "";
-  const std::string version = pin_->get();
+  return object_identity(name(), pin_->get(), bytes_);
+}
+
+std::string object_identity(const std::string& name, const std::string& version, uint64_t bytes) {
   if (version.empty()) return "";
-  return name() + "\n" + version + "\n" + std::to_string(bytes_);
+  return name + "\n" + version + "\n" + std::to_string(bytes);
+}
+
+Result<std::unique_ptr<ByteSource>> open_remote(std::shared_ptr<Fetcher> fetcher,
+                                                std::shared_ptr<const RemoteObject> object,
+                                                const HttpResponse& answer) {
+  const auto bytes = answer.total_bytes();
+  if (!bytes)
+    return Error{.code = Code::kUsage,
+                 .message = "the server does not say how long the object is",
+                 .origin = {.shard = object->name()},
+                 .hint = "It cannot be read by ranges; copy it first."};
+  std::string version = object->version(answer);
+  return std::unique_ptr<ByteSource>(std::make_unique<RemoteSource>(
+      std::move(fetcher), std::move(object), *bytes, std::move(version)));
 }
 
 Result<std::string> read_remote(Fetcher& fetcher, const RemoteObject& object,

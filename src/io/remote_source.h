@@ -68,6 +68,15 @@ class RemoteSource : public ByteSource {
   const std::shared_ptr<Pin> pin_;
 };
 
+/// ByteSource::identity() of an object, from its URL and what tells its version; "" if nothing
+/// does.
+std::string object_identity(const std::string& name, const std::string& version, uint64_t bytes);
+
+/// The source of an object that a HEAD has found: `answer` pins its size and version.
+Result<std::unique_ptr<ByteSource>> open_remote(std::shared_ptr<Fetcher> fetcher,
+                                                std::shared_ptr<const RemoteObject> object,
+                                                const HttpResponse& answer);
+
 /// The whole object in one request, without knowing its size. `version`, if given, becomes the
 /// answer's.
 Result<std::string> read_remote(Fetcher& fetcher, const RemoteObject& object,

@@ -76,4 +76,12 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location, Durabilit
       .hint = "Give a path, or a URL of file:, http:, https:, s3:, gs:, az:, ais: or hf:."};
 }
 
+Result<std::unique_ptr<ByteSource>> open_url(const std::string& location) {
+  const std::string scheme = url_scheme(location);
+  if (scheme == "http" || scheme == "https") return HttpStore::open_address(location);
+  const ObjectPlace place = split_location(scheme == "file" ? local_path(location) : location);
+  HR_TRY(const auto store, open_store(place.folder));
+  return store->open(place.name);
+}
+
 }  // namespace headrace

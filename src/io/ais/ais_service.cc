@@ -20,15 +20,22 @@ Error not_a_list(const std::string& name) {
           .origin = {.shard = name}};
 }
 
+/// An archive that was appended to has no checksum, and nothing that tells its bytes.
+std::string version_of(std::string_view checksum, std::string_view version) {
+  if (checksum.empty()) return "";
+  return std::string(checksum) + "-" + std::string(version);
+}
+
 /// Adds an entry of a page. Sizes are texts, and missing for empty objects.
-bool add_entry(const json& entry, std::vector<StoreEntry>* out) {
+bool add_entry(const json& entry, std::vector<ListedObject>* out) {
   constexpr uint64_t kIsDirectory = 256;
   if ((number_of(entry, "flags").value_or(0) & kIsDirectory) != 0) return true;
-  StoreEntry object{.path = text_of(entry, "name")};
+  ListedObject object{.path = text_of(entry, "name")};
   const std::string text = field_of(entry, "size").is_null() ? "0" : text_of(entry, "size");
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), object.bytes);
   if (object.path.empty() || problem != std::errc() || end != text.data() + text.size())
     return false;
+  object.version = version_of(text_of(entry, "checksum"), text_of(entry, "version"));
   out->push_back(std::move(object));
   return true;
 }
@@ -76,9 +83,7 @@ HttpCall AisService::member(const std::string& key, const std::string& member) c
 }
 
 std::string AisService::version(const HttpResponse& answer) const {
-  const std::string_view checksum = answer.headers.get("Ais-Checksum-Value");
-  if (checksum.empty()) return "";  // an archive that was appended to has none
-  return std::string(checksum) + "-" + std::string(answer.headers.get("Ais-Version"));
+  return version_of(answer.headers.get("Ais-Checksum-Value"), answer.headers.get("Ais-Version"));
 }
 
 void AisService::found(const std::string& key, const Url& url) const {
@@ -97,7 +102,7 @@ HttpCall AisService::list(const ListRequest& request) const {
   set_json(call.request, {{"action", "list"},
                           {"value",
                            {{"prefix", request.prefix},
-                            {"props", "name,size"},
+                            {"props", "name,size,checksum,version"},
                             {"pagesize", kPageEntries},
                             {"flags", "0"},
                             {"uuid", ""},

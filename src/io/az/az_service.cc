@@ -5,9 +5,10 @@
 
 #include "base/base64.h"
 #include "base/try.h"
-#include "io/bucket/unique_id.h"
 #include "io/bucket/xml.h"
 #include "io/s3/service_error.h"
+#include "io/timestamp.h"
+#include "io/unique_id.h"
 
 namespace headrace {
 namespace {
@@ -94,7 +95,10 @@ Result<ListPage> AzService::parse_list(const HttpResponse& answer) const {
       return Error{.code = Code::kFailure,
                    .message = "the listing gives '" + size + "' as the size of a blob",
                    .origin = {.shard = name_}};
-    page.entries.push_back({name_of(blob), bytes});
+    const std::string modified = blob.child("Properties").child_value("Last-Modified");
+    std::string etag = blob.child("Properties").child_value("Etag");
+    std::erase(etag, '"');  // here they are without, but for old servers
+    page.entries.push_back({name_of(blob), bytes, parse_http_time(modified), std::move(etag)});
   }
   for (const pugi::xml_node prefix : root.child("Blobs").children("BlobPrefix"))
     page.prefixes.push_back(name_of(prefix));

@@ -6,7 +6,9 @@
 // Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,15 @@ struct ListRequest {
   std::string token = {};  ///< ListPage::next of the page before
 };
 
+struct ListedObject {
+  std::string path;  ///< the whole key
+  uint64_t bytes = 0;
+  std::optional<std::chrono::system_clock::time_point> modified = std::nullopt;
+  std::string version = {};  ///< as BucketService::version() has it; "": the listing does not tell
+};
+
 struct ListPage {
-  std::vector<StoreEntry> entries;  ///< path: the whole key
+  std::vector<ListedObject> entries;
   std::vector<std::string> prefixes;
   std::string next;  ///< empty: this is the last page
 };

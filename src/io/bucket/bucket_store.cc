@@ -75,13 +75,7 @@ Result<std::unique_ptr<ByteSource>> BucketStore::open(const std::string& path) c
   auto object = std::make_shared<const BucketObject>(service_, key(path));
   HR_TRY(const HttpResponse answer, head(key(path)));
   if (!answer.is_success()) return service_->error("open", object->name(), answer);
-  const auto bytes = answer.total_bytes();
-  if (!bytes)
-    return Error{.code = Code::kFailure,
-                 .message = "the server does not say how large the object is",
-                 .origin = {.shard = object->name()}};
-  return std::unique_ptr<ByteSource>(
-      std::make_unique<RemoteSource>(fetcher_, object, *bytes, object->version(answer)));
+  return open_remote(fetcher_, std::move(object), answer);
 }
 
 Result<std::unique_ptr<ByteSource>> BucketStore::open_known(const std::string& path,

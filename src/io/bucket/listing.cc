@@ -6,7 +6,9 @@
 #include <optional>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/try.h"
+#include "io/remote_source.h"
 
 namespace headrace {
 namespace {
@@ -89,11 +91,18 @@ Result<std::vector<StoreEntry>> list_bucket(const BucketService& service, Fetche
     HR_CHECK(listing.walk({prefix, true}, &all));
     HR_CHECK(listing.walk_all(all.prefixes, &all));
   }
-  auto& entries = all.entries;
-  std::erase_if(entries, [](const StoreEntry& e) { return e.bytes == 0 && e.path.ends_with('/'); });
+  std::vector<StoreEntry> entries;
+  entries.reserve(all.entries.size());
+  for (ListedObject& object : all.entries) {
+    if (object.bytes == 0 && object.path.ends_with('/')) continue;
+    const std::string identity =
+        object_identity(service.name() + "/" + object.path, object.version, object.bytes);
+    const uint64_t hash = identity.empty() ? 0 : xxh3(as_bytes(identity));
+    entries.push_back({std::move(object.path), object.bytes, object.modified, hash});
+  }
   std::sort(entries.begin(), entries.end(),
             [](const StoreEntry& a, const StoreEntry& b) { return a.path < b.path; });
-  return std::move(entries);
+  return entries;
 }
 
 }  // namespace headrace

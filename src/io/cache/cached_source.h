@@ -70,6 +70,7 @@ class CachedSource final : public ByteSource {
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                   const Done& done) const override;
   std::string identity() const override { return inner_->identity(); }
+  std::string version() const override { return inner_->version(); }
 
  private:
   /// nullptr: the cache's file could not be opened here.

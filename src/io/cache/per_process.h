@@ -22,7 +22,7 @@ class PerProcess {
     const pid_t here = ::getpid();
     for (Node* node = newest_.load(); node != nullptr;) {
       Node* const next = node->next;
-      if (node->process == here) delete node;
+      if (node->process == here) std::unique_ptr<Node>(node).reset();
       node = next;
     }
   }

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "io/bucket/unique_id.h"
 #include "io/s3/service_error.h"
+#include "io/timestamp.h"
+#include "io/unique_id.h"
 
 namespace headrace {
 namespace {
@@ -68,7 +69,7 @@ HttpCall GsService::put(const std::string& key, const std::shared_ptr<const std:
 HttpCall GsService::list(const ListRequest& request) const {
   QueryParameters query{{"prefix", request.prefix},
                         {"maxResults", "1000"},
-                        {"fields", "items(name,size),prefixes,nextPageToken"}};
+                        {"fields", "items(name,size,updated),prefixes,nextPageToken"}};
   if (request.by_folder) query.emplace_back("delimiter", "/");
   if (!request.token.empty()) query.emplace_back("pageToken", request.token);
   return call("GET", "/storage/v1/b/" + percent_encode(bucket_) + "/o", query, request.prefix);
@@ -88,7 +89,8 @@ Result<ListPage> GsService::parse_list(const HttpResponse& answer) const {
     uint64_t bytes = 0;
     const auto [end, problem] = std::from_chars(size.data(), size.data() + size.size(), bytes);
     if (problem != std::errc() || end != size.data() + size.size()) return wrong();
-    page.entries.push_back({text_of(item, "name"), bytes});
+    page.entries.push_back(
+        {text_of(item, "name"), bytes, parse_iso_time(text_of(item, "updated"))});
   }
   for (const json& prefix : body.value("prefixes", json::array()))
     if (prefix.is_string()) page.prefixes.push_back(prefix);

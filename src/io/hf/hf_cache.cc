@@ -81,8 +81,8 @@ void HfCache::forget_ref(const std::string& revision) const {
   if (is_safe_path(revision)) ::unlink((folder_ + "/refs/" + revision).c_str());
 }
 
-std::optional<HfTree> HfCache::read_tree(const std::string& commit) const {
-  const auto text = read_text(folder_ + "/trees/" + commit + ".json");
+std::optional<HfTree> HfCache::read_tree(const std::string& name) const {
+  const auto text = read_text(folder_ + "/trees/" + name + ".json");
   if (!text) return std::nullopt;
   const json root = json::parse(*text, nullptr, false);
   const json& files = field_of(root, "files");
@@ -96,11 +96,11 @@ std::optional<HfTree> HfCache::read_tree(const std::string& commit) const {
   return tree;
 }
 
-void HfCache::write_tree(const std::string& commit, const HfTree& tree) const {
+void HfCache::write_tree(const std::string& name, const HfTree& tree) const {
   json files = json::object();
   for (const auto& [path, file] : tree) files[path] = json_of(file);
   const json root{{"format_version", kTreeFormat}, {"files", std::move(files)}};
-  write_whole(folder_ + "/trees/" + commit + ".json",
+  write_whole(folder_ + "/trees/" + name + ".json",
               as_bytes(root.dump(1, ' ', false, json::error_handler_t::replace)));
 }
 

@@ -3,6 +3,7 @@
 //
 //   datasets--org--name/refs/main                       the commit of a branch
 //                       trees/<commit>.json             every file of a commit
+//                       trees/<commit>.few.json         ours: files that were asked for by name
 //                       blobs/<etag>                    contents
 //                       snapshots/<commit>/<path>  ->   ../../blobs/<etag>
 //   .locks/datasets--org--name/<etag>.lock
@@ -47,8 +48,9 @@ class HfCache {
   /// What the revision names has changed.
   void forget_ref(const std::string& revision) const;
   /// Nothing if it is not there or is not understood.
-  std::optional<HfTree> read_tree(const std::string& commit) const;
-  void write_tree(const std::string& commit, const HfTree& tree) const;
+  /// `name`: of the file in trees/, without .json.
+  std::optional<HfTree> read_tree(const std::string& name) const;
+  void write_tree(const std::string& name, const HfTree& tree) const;
   /// The files of a snapshot, as far as they are there: for trees that were never listed.
   HfTree scan_snapshot(const std::string& commit) const;
 

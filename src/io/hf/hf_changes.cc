@@ -50,10 +50,12 @@ Status HfChanges::add(const std::string& path, HfContent content) {
   return {};
 }
 
-void HfChanges::remove(const std::string& path) {
+Status HfChanges::remove(const std::string& path) {
+  HR_TRY(const auto file, repository_->listing()->find(path));
   const std::scoped_lock lock(mutex_);
   added_.erase(path);
-  if (repository_->tree()->contains(path)) removed_.insert(path);
+  if (file) removed_.insert(path);
+  return {};
 }
 
 std::optional<bool> HfChanges::will_exist(const std::string& path) const {
@@ -70,9 +72,10 @@ std::optional<std::string> HfChanges::read(const std::string& path) const {
   return std::string(as_text(found->second.content.bytes));
 }
 
-HfTree HfChanges::tree() const {
+Result<HfTree> HfChanges::tree() const {
+  HR_TRY(const auto now, repository_->listing()->tree());
+  HfTree tree = *now;
   const std::scoped_lock lock(mutex_);
-  HfTree tree = *repository_->tree();
   for (const std::string& path : removed_) tree.erase(path);
   for (const auto& [path, added] : added_) tree.insert_or_assign(path, added.file);
   return tree;
@@ -150,6 +153,8 @@ Status HfChanges::commit() {
   }
   HR_CHECK(upload_large(*repository_, contents));
 
+  HR_TRY(HfTree after, tree());
+
   const auto body = std::make_shared<const std::string>(commit_lines(files, removed));
   HttpCall call = repository_->call(
       "POST", repository_->api("/commit/" + percent_encode(repository_->location().revision)));
@@ -168,7 +173,6 @@ Status HfChanges::commit() {
   }
   if (!answer.is_success()) return repository_->error("commit to", name, answer);
   const json root = json::parse(answer.body, nullptr, false);
-  HfTree after = tree();
   const std::scoped_lock lock(mutex_);
   added_.clear();
   removed_.clear();

@@ -34,14 +34,14 @@ class HfChanges {
 
   /// Uploads what is large now.
   Status add(const std::string& path, HfContent content);
-  void remove(const std::string& path);
+  Status remove(const std::string& path);
 
   /// Whether `path` will be there after the commit; nothing if it is not touched.
   std::optional<bool> will_exist(const std::string& path) const;
   /// A file that is kept in memory.
   std::optional<std::string> read(const std::string& path) const;
   /// The tree as it will be.
-  HfTree tree() const;
+  Result<HfTree> tree() const;
 
   /// One commit on top of the one that was opened. Another one meanwhile: Code::kChanged. Nothing
   /// to commit: success.

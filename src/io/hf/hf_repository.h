@@ -1,7 +1,7 @@
 // A repository of the Hub at one commit: which files it has, and where their bytes are.
 //
-// The revision becomes a commit once, and the tree is listed once, by one process of the machine:
-// the others find both in the Hub's cache. So all of them read the same commit.
+// The revision becomes a commit once, by one process of the machine: the others find it in the
+// Hub's cache. So all of them read the same commit.
 // One per (endpoint, repository, revision) and process while anybody uses it. Thread-safe.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "headrace/result.h"
 #include "io/hf/hf_cache.h"
+#include "io/hf/hf_listing.h"
 #include "io/hf/hf_location.h"
 #include "io/hf/hf_settings.h"
 #include "io/hf/signed_places.h"
@@ -31,8 +32,8 @@ class HfRepository {
   SignedPlaces& places() { return places_; }
 
   /// What there is now; a commit of our own changes it.
-  std::string commit() const;
-  std::shared_ptr<const HfTree> tree() const;
+  std::shared_ptr<HfListing> listing() const;
+  std::string commit() const { return listing()->commit(); }
   void committed(const std::string& commit, HfTree tree);
 
   /// "/api/datasets/org/name" + `rest`.
@@ -44,12 +45,13 @@ class HfRepository {
   /// A request with the token.
   HttpCall call(const std::string& method, Url url) const;
   Error error(std::string_view action, const std::string& object, const HttpResponse& answer) const;
+  /// For an answer that no Hub gives.
+  Error not_understood() const;
 
  private:
   Status load();
   Status load_offline();
   Result<std::string> ask_commit() const;
-  Result<HfTree> ask_tree(const std::string& commit) const;
 
   const HfSettings settings_;
   const HfLocation location_;
@@ -58,8 +60,7 @@ class HfRepository {
   const HfCache cache_;
   SignedPlaces places_;
   mutable std::mutex mutex_;
-  std::string commit_;
-  std::shared_ptr<const HfTree> tree_;
+  std::shared_ptr<HfListing> listing_;
 };
 
 }  // namespace headrace

@@ -1,11 +1,13 @@
-// A file being written to the Hub: in memory while it is small, then in a nameless temporary file
-// (in TMPDIR), for the protocol wants its SHA-256 before its bytes. Belongs to one thread.
+// A file being written to the Hub, kept aside until it is whole: the protocol wants its SHA-256
+// before its bytes. Belongs to one thread.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "base/digest.h"
 #include "io/hf/hf_changes.h"
+#include "io/spool.h"
 
 namespace headrace {
 
@@ -18,12 +20,10 @@ class HfSink : public ByteSink {
   Result<bool> commit_if_absent() override;
 
  private:
-  class Spool;
-
   const std::shared_ptr<HfChanges> changes_;
   const std::string path_;
-  std::string small_;
-  std::shared_ptr<Spool> spool_;  // once it is large
+  const std::shared_ptr<Spool> spool_ = std::make_shared<Spool>();
+  Sha256Stream digest_;
 };
 
 }  // namespace headrace

@@ -23,10 +23,11 @@ HfStore::HfStore(std::shared_ptr<HfRepository> repository, const std::string& fo
       name_(repository_->location().name() + (folder.empty() ? "" : "/" + folder)) {}
 
 Result<HfFile> HfStore::find(const std::string& full) const {
-  const auto tree = repository_->tree();
-  if (const auto file = tree->find(full); file != tree->end()) return file->second;
+  const auto listing = repository_->listing();
+  HR_TRY(const auto file, listing->find(full));
+  if (file) return *file;
   return Error{.code = Code::kNotFound,
-               .message = "there is no such file in commit " + repository_->commit().substr(0, 10),
+               .message = "there is no such file in commit " + listing->commit().substr(0, 10),
                .origin = {.shard = repository_->location().name() + "/" + full}};
 }
 
@@ -70,13 +71,14 @@ Result<std::string> HfStore::fetch(const std::string& full, const HfFile& file) 
 
 Result<bool> HfStore::exists(const std::string& path) const {
   if (const auto known = changes_->will_exist(folder_ + path)) return *known;
-  return repository_->tree()->contains(folder_ + path);
+  HR_TRY(const auto file, repository_->listing()->find(folder_ + path));
+  return file.has_value();
 }
 
 Result<std::vector<StoreEntry>> HfStore::list(const std::string& prefix) const {
   std::string above = folder_ + prefix;
   if (!prefix.empty() && !prefix.ends_with('/')) above += '/';
-  const HfTree tree = changes_->tree();
+  HR_TRY(const HfTree tree, changes_->tree());
   std::vector<StoreEntry> entries;
   for (auto it = tree.lower_bound(above); it != tree.end() && it->first.starts_with(above); ++it)
     entries.push_back({it->first.substr(folder_.size()), it->second.bytes});
@@ -87,9 +89,6 @@ Result<std::unique_ptr<ByteSink>> HfStore::create(const std::string& path) {
   return std::unique_ptr<ByteSink>(std::make_unique<HfSink>(changes_, folder_ + path));
 }
 
-Status HfStore::remove(const std::string& path) {
-  changes_->remove(folder_ + path);
-  return {};
-}
+Status HfStore::remove(const std::string& path) { return changes_->remove(folder_ + path); }
 
 }  // namespace headrace

@@ -154,8 +154,10 @@ Status Attempt::check_head() const {
         .message = std::move(message), .origin = {.shard = call_.object}, .hint = std::move(hint)};
   };
   const std::string_view encoding = response_.headers.get("Content-Encoding");
-  if (!encoding.empty() && encoding != "identity" && request_.range)
-    return wrong("the server answered a range with bytes compressed by " + std::string(encoding));
+  if (!encoding.empty() && encoding != "identity" && request_.method == "GET")
+    return wrong("the server compressed its answer with " + std::string(encoding) +
+                     ", which it was not asked for",
+                 "Have it send these files as they are.");
   if (!request_.range || request_.method == "HEAD") return {};
   const std::string asked = range_text(*request_.range);
   // Some servers answer 200 to a range, and say that it is one (rclone's S3 server).
@@ -220,7 +222,7 @@ Attempt::Outcome Attempt::finish(CURLcode code) {
   if (code != CURLE_OK)
     return {.result = transport_error(code),
             .retry = !is_final(code),
-            .connected = !is_unreachable(code)};
+            .serving = !is_unreachable(code)};
   if (!head_taken_ && !take_head()) return {.result = *std::move(error_), .retry = error_retry_};
   const bool has_place = response_.is_success() && !request_.into.empty();
   if (has_place && response_.body_bytes != request_.into.size())

@@ -38,7 +38,7 @@ class Attempt {
   struct Outcome {
     Result<HttpResponse> result = HttpResponse{};
     bool retry = false;     ///< a fault that another attempt may not meet
-    bool connected = true;  ///< false: the host was not reached at all
+    bool serving = true;    ///< false: the host was not reached, or it is known to start again
   };
   /// After the transfer ended with `code`.
   Outcome finish(CURLcode code);

@@ -38,33 +38,27 @@ std::map<std::string, HostCounters> network_counters() {
   return fetcher != nullptr ? fetcher->counters() : std::map<std::string, HostCounters>();
 }
 
-class Fetcher::Impl {
- public:
-  explicit Impl(const FetcherOptions& options) : loop(options) {}
-  TransferLoop loop;
-};
-
 Fetcher::Fetcher(FetcherOptions options)
-    : options_(std::move(options)), impl_(std::make_unique<Impl>(options_)), pid_(getpid()) {}
+    : options_(std::move(options)),
+      loop_(std::make_unique<TransferLoop>(options_)),
+      pid_(getpid()) {}
 
 Fetcher::~Fetcher() {
   if (pid_ != getpid()) [[maybe_unused]]
-    const Impl* parents = impl_.release();  // its thread is not here and cannot be joined
+    const TransferLoop* parents = loop_.release();  // its thread is not here and cannot be joined
 }
 
-Fetcher::Impl& Fetcher::impl() {
-  if (pid_ == getpid()) return *impl_;
+TransferLoop& Fetcher::loop() {
+  if (pid_ == getpid()) return *loop_;
   std::scoped_lock lock(revive_mutex_);
-  if (pid_ == getpid()) return *impl_;
-  [[maybe_unused]] const Impl* parents = impl_.release();
-  impl_ = std::make_unique<Impl>(options_);
+  if (pid_ == getpid()) return *loop_;
+  [[maybe_unused]] const TransferLoop* parents = loop_.release();
+  loop_ = std::make_unique<TransferLoop>(options_);
   pid_ = getpid();
-  return *impl_;
+  return *loop_;
 }
 
-void Fetcher::start(HttpCall call, Done done) {
-  impl().loop.start(std::move(call), std::move(done));
-}
+void Fetcher::start(HttpCall call, Done done) { loop().start(std::move(call), std::move(done)); }
 
 Result<HttpResponse> Fetcher::send(HttpCall call) {
   std::promise<Result<HttpResponse>> promise;
@@ -74,15 +68,25 @@ Result<HttpResponse> Fetcher::send(HttpCall call) {
   return answer.get();
 }
 
-std::map<std::string, HostCounters> Fetcher::counters() { return impl().loop.counters(); }
+std::map<std::string, HostCounters> Fetcher::counters() { return loop().counters(); }
+
+void Fetcher::stop() {
+  if (pid_ == getpid()) loop_->stop();
+}
 
 std::shared_ptr<Fetcher> Fetcher::shared() {
-  static const auto shared = [] {
-    auto made = std::make_shared<Fetcher>(options_of_environment());
-    shared_if_made() = made.get();
-    return made;
-  }();
-  return shared;
+  // Reads that are under way when the program ends hold the fetcher, whose thread must not outlive
+  // what it stands on.
+  struct UntilTheEnd {
+    std::shared_ptr<Fetcher> fetcher = std::make_shared<Fetcher>(options_of_environment());
+    UntilTheEnd() { shared_if_made() = fetcher.get(); }
+    ~UntilTheEnd() {
+      shared_if_made() = nullptr;
+      fetcher->stop();
+    }
+  };
+  static const UntilTheEnd shared;
+  return shared.fetcher;
 }
 
 }  // namespace headrace

@@ -68,8 +68,10 @@ struct HttpCall {
 };
 
 struct FetcherOptions {
-  unsigned max_in_flight = 64;  ///< requests a host at once; the depth in use is found by itself
+  unsigned max_in_flight = 256;  ///< requests a host at once; the depth in use is found by itself
   unsigned max_attempts = 8;
+  /// A server that answered before and takes no connection any more gets at least this long.
+  std::chrono::milliseconds restart_time = std::chrono::seconds(10);
   std::chrono::milliseconds first_delay = std::chrono::milliseconds(100);
   std::chrono::milliseconds longest_delay = std::chrono::seconds(20);
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(10);
@@ -81,6 +83,8 @@ struct FetcherOptions {
   std::string ca_file = {};
   std::string proxy = {};  ///< empty: http_proxy, https_proxy, no_proxy of the environment
 };
+
+class TransferLoop;
 
 class Fetcher {
  public:
@@ -99,18 +103,19 @@ class Fetcher {
   Result<HttpResponse> send(HttpCall call);
 
   std::map<std::string, HostCounters> counters();
+  /// Ends its calls and takes no others.
+  void stop();
 
   /// The one of this process, made when first asked for; options from the environment:
   /// HEADRACE_CA_FILE, HEADRACE_TLS_VERIFY=0 (loud), HEADRACE_MAX_REQUESTS.
   static std::shared_ptr<Fetcher> shared();
 
  private:
-  class Impl;
-  Impl& impl();
+  TransferLoop& loop();
 
   const FetcherOptions options_;
   std::mutex revive_mutex_;
-  std::unique_ptr<Impl> impl_;  // belongs to the process pid_
+  std::unique_ptr<TransferLoop> loop_;  // belongs to the process pid_
   std::atomic<pid_t> pid_;
 };
 

@@ -52,7 +52,9 @@ void HostPace::climb(double rate, Clock::time_point now) {
   if (helped || counters.depth == best_depth_) {
     best_rate_ = rate;
     best_depth_ = counters.depth;
-    counters.depth = std::min(most_, counters.depth + std::max(1U, counters.depth / 2));
+    const bool first_climb = hold_until_ == Clock::time_point();
+    const unsigned more = first_climb ? counters.depth : std::max(1U, counters.depth / 2);
+    counters.depth = std::min(most_, counters.depth + more);
     if (counters.depth == best_depth_) hold_until_ = now + kHold;
     return;
   }
@@ -76,7 +78,7 @@ void HostPace::throttled(std::chrono::milliseconds delay, Clock::time_point now)
 }
 
 bool HostPace::take_retry() {
-  if (retries_taken_ >= kFreeRetries + answers_ / 2) return false;
+  if (retries_taken_ >= kFreeRetries + successes_ / 2) return false;
   ++retries_taken_;
   ++counters.retries;
   return true;

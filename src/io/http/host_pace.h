@@ -1,8 +1,9 @@
 // How many requests one host gets at once, and whether it may be asked again after a failure.
 //
-// The depth that fills the link is found by climbing: while requests wait, it grows by half as long
-// as the rate grows with it, and stays where it stopped helping; now and then it is tried again. A
-// host that says "slow down" (429, 503) halves it and gets no request before the time it names.
+// The depth that fills the link is found by climbing: while requests wait, it doubles as long as
+// the rate grows with it, and stays where it stopped helping; now and then half as much more is
+// tried. A host that says "slow down" (429, 503) halves it and gets no request before the time it
+// names.
 //
 // Belongs to the fetcher's thread.
 #pragma once
@@ -27,6 +28,8 @@ class HostPace {
   Clock::time_point not_before() const { return not_before_; }
 
   void sent();
+  /// A call got what it asked for.
+  void succeeded() { ++successes_; }
   /// An attempt ended. `waiting`: other requests of this host wait for their turn.
   void ended(uint64_t body_bytes, bool waiting, Clock::time_point now);
   void answered(std::chrono::nanoseconds first_byte);
@@ -52,6 +55,7 @@ class HostPace {
   unsigned in_flight_ = 0;
   Clock::time_point not_before_{};
   uint64_t answers_ = 0;
+  uint64_t successes_ = 0;
   uint64_t retries_taken_ = 0;
   std::array<std::chrono::nanoseconds, 256> first_bytes_{};
   std::optional<std::chrono::nanoseconds> slow_first_byte_;

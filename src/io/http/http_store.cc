@@ -1,9 +1,9 @@
 #include "io/http/http_store.h"
 
-#include <cstdlib>
 #include <mutex>
 
 #include "base/try.h"
+#include "io/environment.h"
 #include "io/http/curl.h"
 #include "io/remote_source.h"
 #include "io/urls.h"
@@ -25,11 +25,10 @@ class FixedHeaders : public Signer {
   const HttpHeaders headers_;
 };
 
-Error not_writable(const std::string& name) {
-  return {.code = Code::kUsage,
-          .message = "a web server takes no objects",
-          .origin = {.shard = name},
-          .hint = "Write to a folder or a bucket and serve that."};
+HttpStore store_at(Url root) {
+  while (root.path.ends_with('/')) root.path.pop_back();
+  auto headers = configured_headers(root);
+  return HttpStore(std::move(root), Fetcher::shared(), std::move(headers));
 }
 
 }  // namespace
@@ -40,6 +39,7 @@ class HttpStore::Object : public RemoteObject {
       : name_(std::move(name)), url_(std::move(url)), headers_(std::move(headers)) {}
 
   const std::string& name() const override { return name_; }
+  bool has_query() const { return !url_.query.empty(); }
 
   HttpCall get(const std::string&) const override {
     HttpCall call{.request = {}, .object = name_, .signer = headers_, .redirects = kMostRedirects};
@@ -76,14 +76,14 @@ class HttpStore::Object : public RemoteObject {
   mutable std::optional<Url> found_;
 };
 
-std::shared_ptr<const Signer> configured_headers(const Url& root, std::string_view configuration) {
+std::shared_ptr<const Signer> configured_headers(const Url& address) {
   HttpHeaders headers;
-  for (const std::string& line : split_list(configuration)) {
+  for (const std::string& line : split_list(environment("HEADRACE_HTTP_HEADERS"))) {
     const size_t space = line.find(' ');
     const size_t colon = line.find(':', space == std::string::npos ? 0 : space);
     if (space == std::string::npos || colon == std::string::npos) continue;
     const auto origin = Url::parse(line.substr(0, space));
-    if (!origin.ok() || !origin->same_origin(root)) continue;
+    if (!origin.ok() || !origin->same_origin(address)) continue;
     const size_t value = line.find_first_not_of(' ', colon + 1);
     headers.add(line.substr(space + 1, colon - space - 1),
                 value == std::string::npos ? "" : line.substr(value));
@@ -98,11 +98,15 @@ Result<std::shared_ptr<Store>> HttpStore::open_location(const std::string& locat
   if (!root.query.empty())
     return Error{.code = Code::kUsage,
                  .message = "'" + root.redacted() + "' is an address with a query, not a folder"};
-  while (root.path.ends_with('/')) root.path.pop_back();
-  const char* configuration = std::getenv("HEADRACE_HTTP_HEADERS");
-  auto headers = configured_headers(root, configuration != nullptr ? configuration : "");
-  return std::shared_ptr<Store>(
-      std::make_shared<HttpStore>(std::move(root), Fetcher::shared(), std::move(headers)));
+  return std::shared_ptr<Store>(std::make_shared<HttpStore>(store_at(std::move(root))));
+}
+
+Result<std::unique_ptr<ByteSource>> HttpStore::open_address(const std::string& address) {
+  HR_CHECK(load_curl());
+  HR_TRY(Url url, Url::parse(address));
+  const HttpStore store = store_at(url);
+  std::string name = url.redacted();
+  return store.open(std::make_shared<Object>(std::move(name), std::move(url), store.headers_));
 }
 
 HttpStore::HttpStore(Url root, std::shared_ptr<Fetcher> fetcher,
@@ -110,7 +114,8 @@ HttpStore::HttpStore(Url root, std::shared_ptr<Fetcher> fetcher,
     : root_(std::move(root)),
       name_(root_.origin() + root_.path),
       fetcher_(std::move(fetcher)),
-      headers_(std::move(headers)) {}
+      headers_(std::move(headers)),
+      dav_(fetcher_, headers_, root_) {}
 
 std::shared_ptr<HttpStore::Object> HttpStore::object(const std::string& path) const {
   Url url = root_;
@@ -119,29 +124,45 @@ std::shared_ptr<HttpStore::Object> HttpStore::object(const std::string& path) co
   return std::make_shared<Object>(std::move(name), std::move(url), headers_);
 }
 
-/// Status and headers of an object; of a server that refuses HEAD, by its first byte.
+/// Status and headers of an object; of a server that refuses HEAD, by its first byte. Signed
+/// addresses are for GET alone.
 Result<HttpResponse> HttpStore::head(const Object& object) const {
   HttpCall call = object.get("");
   call.request.method = "HEAD";
   HR_TRY(HttpResponse answer, fetcher_->send(std::move(call)));
-  if (answer.status != 405 && answer.status != 501) return answer;
+  const bool may_be_signed = object.has_query() && (answer.status == 403 || answer.status == 400);
+  if (answer.status != 405 && answer.status != 501 && !may_be_signed) return answer;
   call = object.get("");
   call.request.range = {0, 0};
   return fetcher_->send(std::move(call));
 }
 
+/// Asks for the first byte of an object whose server has not said that it serves ranges.
+Status HttpStore::check_ranges(const Object& object) const {
+  HttpCall call = object.get("");
+  call.request.headers.set("Range", "bytes=0-0");
+  call.check = [&](const HttpResponse& answer) -> Status {
+    if (answer.status == 206 || answer.headers.find("Content-Range") != nullptr) return {};
+    return Error{.code = Code::kUsage,
+                 .message = "the server serves no ranges of it",
+                 .origin = {.shard = object.name()},
+                 .hint = "Copy it to a folder or a bucket first."};
+  };
+  HR_TRY(const HttpResponse answer, fetcher_->send(std::move(call)));
+  return answer.is_success() ? Status() : http_error("open", object.name(), answer);
+}
+
 Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) const {
-  const auto opened = object(path);
+  return open(object(path));
+}
+
+Result<std::unique_ptr<ByteSource>> HttpStore::open(std::shared_ptr<Object> opened) const {
   HR_TRY(const HttpResponse answer, head(*opened));
   if (!answer.is_success()) return http_error("open", opened->name(), answer);
-  const auto bytes = answer.total_bytes();
-  if (!bytes)
-    return Error{.message = "the server does not say how long the object is",
-                 .origin = {.shard = opened->name()},
-                 .hint = "It cannot be read by ranges; copy it first."};
   opened->found_at(answer.url);
-  return std::unique_ptr<ByteSource>(
-      std::make_unique<RemoteSource>(fetcher_, opened, *bytes, opened->version(answer)));
+  const bool says_ranges = answer.status == 206 || answer.headers.get("Accept-Ranges") == "bytes";
+  if (!says_ranges && answer.total_bytes().value_or(0) > 0) HR_CHECK(check_ranges(*opened));
+  return open_remote(fetcher_, opened, answer);
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open_known(const std::string& path,
@@ -161,19 +182,14 @@ Result<bool> HttpStore::exists(const std::string& path) const {
   return http_error("look at", asked->name(), answer);
 }
 
-Result<std::vector<StoreEntry>> HttpStore::list(const std::string&) const {
-  return Error{.code = Code::kUsage,
-               .message = "a web server gives no list of what it has",
-               .origin = {.shard = name_},
-               .hint =
-                   "Name the shards, as shards-{000000..000012}.tar, or make a manifest there "
-                   "with 'headrace index'."};
+Result<std::vector<StoreEntry>> HttpStore::list(const std::string& prefix) const {
+  return dav_.list(prefix);
 }
 
-Result<std::unique_ptr<ByteSink>> HttpStore::create(const std::string&) {
-  return not_writable(name_);
+Result<std::unique_ptr<ByteSink>> HttpStore::create(const std::string& path) {
+  return dav_.create(path);
 }
 
-Status HttpStore::remove(const std::string&) { return not_writable(name_); }
+Status HttpStore::remove(const std::string& path) { return dav_.remove(path); }
 
 }  // namespace headrace

@@ -2,8 +2,8 @@
 // and pinned by their ETag (or else the date of their last change); redirects are followed, and the
 // last address is kept for the next read.
 //
-// A web server gives no lists, so a data set there is opened by its manifest or by the names of its
-// shards. Nothing is written.
+// Most web servers give no lists, so a data set there is opened by its manifest or by the names of
+// its shards. One that speaks WebDAV is also listed and written to.
 // Thread-safe.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "headrace/store.h"
 #include "io/http/fetcher.h"
+#include "io/http/webdav.h"
 
 namespace headrace {
 
@@ -19,6 +20,8 @@ class HttpStore : public Store {
  public:
   /// `location`: the folder's address, percent-encoded as an address is.
   static Result<std::shared_ptr<Store>> open_location(const std::string& location);
+  /// One object by its whole address, query included. Code::kUsage: it cannot be read by ranges.
+  static Result<std::unique_ptr<ByteSource>> open_address(const std::string& address);
 
   HttpStore(Url root, std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const Signer> headers);
 
@@ -31,6 +34,7 @@ class HttpStore : public Store {
   Result<std::vector<StoreEntry>> list(const std::string& prefix) const override;
   Result<std::unique_ptr<ByteSink>> create(const std::string& path) override;
   Status remove(const std::string& path) override;
+  bool creates_atomically() const override { return false; }
   Status sync() override { return {}; }
 
  private:
@@ -38,15 +42,18 @@ class HttpStore : public Store {
 
   std::shared_ptr<Object> object(const std::string& path) const;
   Result<HttpResponse> head(const Object& object) const;
+  Status check_ranges(const Object& object) const;
+  Result<std::unique_ptr<ByteSource>> open(std::shared_ptr<Object> object) const;
 
   const Url root_;
   const std::string name_;
   const std::shared_ptr<Fetcher> fetcher_;
   const std::shared_ptr<const Signer> headers_;
+  const WebDav dav_;
 };
 
-/// Headers that HEADRACE_HTTP_HEADERS gives for an origin, as a signer: lines
+/// Headers that HEADRACE_HTTP_HEADERS gives for the origin of an address, as a signer: lines
 /// "https://host:port Name: value". nullptr if there are none.
-std::shared_ptr<const Signer> configured_headers(const Url& root, std::string_view configuration);
+std::shared_ptr<const Signer> configured_headers(const Url& address);
 
 }  // namespace headrace

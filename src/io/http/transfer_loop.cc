@@ -62,10 +62,12 @@ TransferLoop::TransferLoop(const FetcherOptions& options)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TransferLoop::~TransferLoop() {
+TransferLoop::~TransferLoop() { stop(); }
+
+void TransferLoop::stop() {
   {
     std::scoped_lock lock(mutex_);
-    stopping_ = true;
+    if (std::exchange(stopping_, true)) return;
   }
   curl().multi_wakeup(multi_.get());
   thread_.join();
@@ -79,8 +81,9 @@ void TransferLoop::start(HttpCall call, Fetcher::Done done) {
   {
     std::scoped_lock lock(mutex_);
     job->sequence = sequence_++;
-    incoming_.push_back(std::move(job));
+    if (!stopping_) incoming_.push_back(std::move(job));
   }
+  if (job) return job->done(interrupted_error(job->call.object));
   curl().multi_wakeup(multi_.get());
 }
 
@@ -121,6 +124,8 @@ void TransferLoop::interrupt_all() {
     drop_live(job);
     job->done(interrupted_error(job->call.object));
   }
+  hosts_.clear();  // what calls hold may hold the fetcher
+  delayed_.clear();
 }
 
 void TransferLoop::take_incoming() {
@@ -256,17 +261,21 @@ void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
   if (redirect && job->redirects < job->call.redirects && response.headers.find("Location"))
     return follow(job, std::move(response));
   response.body_bytes += job->received;
-  host(*job).pace.counters.bytes_needed += response.body_bytes;
+  HostPace& pace = host(*job).pace;
+  pace.counters.bytes_needed += response.body_bytes;
+  if (response.is_success()) pace.succeeded();
   deliver(job, std::move(response));
 }
 
 /// Whether this outcome is not the last word; the call may name another place for the next attempt.
-bool TransferLoop::may_be_repeated(const JobPointer& job, const Attempt::Outcome& outcome) {
+bool TransferLoop::may_be_repeated(const JobPointer& job, Attempt::Outcome& outcome) {
   const HttpResponse* answer = outcome.result.ok() ? &*outcome.result : nullptr;
   const bool usual = answer == nullptr ? outcome.retry : is_worth_another_attempt(answer->status);
   if (!job->call.again || (answer != nullptr && answer->status < 400)) return usual;
   Url url = job->request.url;
   if (!job->call.again(url, answer, usual)) return false;
+  // Only the call knows why such an answer passes: as a rule it is a service that starts again.
+  if (!usual) outcome.serving = false;
   if (url == job->request.url) return true;
   job->request = job->call.request;
   job->request.url = std::move(url);
@@ -289,6 +298,15 @@ void TransferLoop::follow(const JobPointer& job, HttpResponse response) {
   enqueue(job);
 }
 
+/// Random delays can be short by chance, all of them: where hundreds of requests wait for a server
+/// that starts again, one would give up too soon if attempts alone were counted.
+bool TransferLoop::has_tried_enough(const Job& job, bool serving, Clock::time_point now) {
+  const bool known = host(job).pace.has_answered();
+  if (!serving && !known) return job.attempts >= kAttemptsOfUnknownHost;
+  if (job.attempts < options_.max_attempts) return false;
+  return serving || now - job.begin >= options_.restart_time;
+}
+
 bool TransferLoop::try_again(const JobPointer& job, const Attempt::Outcome& outcome) {
   HostPace& pace = host(*job).pace;
   const auto now = Clock::now();
@@ -297,9 +315,7 @@ bool TransferLoop::try_again(const JobPointer& job, const Attempt::Outcome& outc
     if (const auto asked = asked_delay(*outcome.result)) delay += *asked;
     if (is_throttling(outcome.result->status)) pace.throttled(delay, now);
   }
-  const bool unknown_host = !outcome.connected && !pace.has_answered();
-  const unsigned most = unknown_host ? kAttemptsOfUnknownHost : options_.max_attempts;
-  if (!job->call.retry || job->attempts >= most) return false;
+  if (!job->call.retry || has_tried_enough(*job, outcome.serving, now)) return false;
   if (now + delay > job->begin + job->call.patience) return false;
   if (!pace.take_retry()) return false;
   job->hedged = false;

@@ -28,6 +28,8 @@ class TransferLoop {
   TransferLoop& operator=(const TransferLoop&) = delete;
 
   void start(HttpCall call, Fetcher::Done done);
+  /// Ends the thread, and all calls with Code::kInterrupted. Not to be called on that thread.
+  void stop();
   std::map<std::string, HostCounters> counters() const;
 
  private:
@@ -62,8 +64,9 @@ class TransferLoop {
   void send(const JobPointer& job, Host& host, bool hedge);
   void ended(CURL* easy, CURLcode code);
   void judge(const JobPointer& job, Attempt::Outcome outcome);
-  bool may_be_repeated(const JobPointer& job, const Attempt::Outcome& outcome);
+  bool may_be_repeated(const JobPointer& job, Attempt::Outcome& outcome);
   void follow(const JobPointer& job, HttpResponse response);
+  bool has_tried_enough(const Job& job, bool serving, Clock::time_point now);
   bool try_again(const JobPointer& job, const Attempt::Outcome& outcome);
   void deliver(const JobPointer& job, Result<HttpResponse> result);
   void drop_live(const JobPointer& job);

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/try.h"
 #include "io/bucket/xml.h"
+#include "io/timestamp.h"
 
 namespace headrace {
 namespace {
@@ -56,7 +57,10 @@ Result<ListPage> parse_s3_list(const std::string& body, const std::string& where
   ListPage page;
   for (const pugi::xml_node object : root.children("Contents")) {
     HR_TRY(const uint64_t bytes, number_of(object.child_value("Size"), where));
-    page.entries.push_back({decode_key(object.child_value("Key"), encoded), bytes});
+    std::string etag = object.child_value("ETag");
+    std::erase(etag, '"');
+    page.entries.push_back({decode_key(object.child_value("Key"), encoded), bytes,
+                            parse_iso_time(object.child_value("LastModified")), std::move(etag)});
   }
   for (const pugi::xml_node folder : root.children("CommonPrefixes"))
     page.prefixes.push_back(decode_key(folder.child_value("Prefix"), encoded));

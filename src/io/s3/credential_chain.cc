@@ -9,6 +9,7 @@
 
 #include "base/try.h"
 #include "io/environment.h"
+#include "io/timestamp.h"
 
 namespace headrace {
 namespace {
@@ -163,23 +164,10 @@ Result<S3Credentials> parse_credentials(const std::string& text, const std::stri
   if (credentials.access_key.empty() || credentials.secret_key.empty())
     return denied(where + " gave no AccessKeyId and SecretAccessKey", text_of(answer, "Message"));
   const std::string expires = text_of(answer, "Expiration");
-  credentials.expires = parse_timestamp(expires);
+  credentials.expires = parse_iso_time(expires);
   if (!expires.empty() && !credentials.expires)
     return denied(where + " gave credentials that end at '" + expires + "', which is no time", "");
   return credentials;
-}
-
-std::optional<WallTime> parse_timestamp(const std::string& text) {
-  std::tm parts{};
-  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  // Years that the clock cannot hold are no times either.
-  if (rest == nullptr || parts.tm_year < 70 || parts.tm_year > 300) return std::nullopt;
-  if (*rest == '.') do
-      ++rest;
-    while (*rest >= '0' && *rest <= '9');
-  const std::string zone(rest);
-  if (zone != "Z" && zone != "+00:00" && zone != "+0000" && !zone.empty()) return std::nullopt;
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
 }  // namespace headrace

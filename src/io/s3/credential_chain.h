@@ -55,7 +55,5 @@ Result<S3Credentials> assume_role(Fetcher& fetcher, const Role& role, const S3Cr
 /// JSON with AccessKeyId, SecretAccessKey, Expiration, and Token or SessionToken; `where` is for
 /// messages.
 Result<S3Credentials> parse_credentials(const std::string& json, const std::string& where);
-/// 2024-02-29T12:00:00Z, also with a fraction or +00:00.
-std::optional<WallTime> parse_timestamp(const std::string& text);
 
 }  // namespace headrace

@@ -6,19 +6,12 @@
 #include "base/try.h"
 #include "io/s3/answers.h"
 #include "io/s3/service_error.h"
+#include "io/timestamp.h"
 
 namespace headrace {
 namespace {
 
 constexpr const char* kFirstRegion = "us-east-1";
-
-std::optional<std::chrono::system_clock::time_point> date_of(const HttpResponse& answer) {
-  std::tm parts{};
-  const std::string text(answer.headers.get("Date"));
-  if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) == nullptr) return std::nullopt;
-  if (parts.tm_year < 70 || parts.tm_year > 300) return std::nullopt;  // more than the clock holds
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
-}
 
 }  // namespace
 
@@ -125,7 +118,7 @@ bool S3Service::recover(const HttpResponse& answer) const {
   if (!signer_ || answer.is_success()) return false;
   const ServiceFault fault = parse_fault(answer.body);
   if (fault.code == "RequestTimeTooSkewed") {
-    const auto date = date_of(answer);
+    const auto date = parse_http_time(std::string(answer.headers.get("Date")));
     if (date)
       signer_->set_skew(std::chrono::duration_cast<std::chrono::seconds>(
           *date - std::chrono::system_clock::now()));

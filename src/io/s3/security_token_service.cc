@@ -7,6 +7,7 @@
 #include "io/environment.h"
 #include "io/s3/credential_chain.h"
 #include "io/s3/service_error.h"
+#include "io/timestamp.h"
 
 namespace headrace {
 namespace {
@@ -42,7 +43,7 @@ Result<S3Credentials> parse_answer(const HttpResponse& answer, const char* actio
       root.child((std::string(action) + "Result").c_str()).child("Credentials");
   return S3Credentials{lent.child_value("AccessKeyId"), lent.child_value("SecretAccessKey"),
                        lent.child_value("SessionToken"),
-                       parse_timestamp(lent.child_value("Expiration"))};
+                       parse_iso_time(lent.child_value("Expiration"))};
 }
 
 Result<S3Credentials> ask(Fetcher& fetcher, const char* action, QueryParameters parameters,

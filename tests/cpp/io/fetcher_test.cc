@@ -105,6 +105,25 @@ TEST(Fetcher, AFaultThatStaysIsAnErrorAfterBoundedRequests) {
   }
 }
 
+TEST(Fetcher, AHostThatIsDownGetsABoundedNumberOfRepeats) {
+  constexpr uint64_t kReads = 200;
+  Server server(always(Fault::answer_500));
+  std::vector<std::byte> bytes(kReads);
+  std::vector<std::future<Status>> results;
+  for (uint64_t i = 0; i < kReads; ++i) {
+    auto promise = std::make_shared<std::promise<Status>>();
+    results.push_back(promise->get_future());
+    server.source.start_read(i, MutableBytes(bytes).subspan(i, 1), i,
+                             [promise](Status status) { promise->set_value(std::move(status)); });
+  }
+  for (auto& result : results) {
+    ASSERT_EQ(result.wait_for(60s), std::future_status::ready);
+    EXPECT_FALSE(result.get().ok());
+  }
+  EXPECT_LE(server.http.requests(), kReads + 512);  // and not eight times as many as reads
+  EXPECT_GE(server.http.requests(), kReads);
+}
+
 TEST(Fetcher, WhatArrivedBeforeABreakIsNotAskedForAgain) {
   Server server(once(Fault::reset_in_body));
   std::vector<std::byte> bytes(4000);
@@ -219,15 +238,17 @@ TEST(Fetcher, ATrueAnswerOrAnErrorWhateverTheSchedule) {
 }
 
 TEST(HttpHeaders, OfTheConfigurationGoToTheirOriginAlone) {
-  const std::string configuration =
-      "https://data.org Authorization: Bearer one\nhttps://other.org X-Key: two\nnonsense";
+  ::setenv("HEADRACE_HTTP_HEADERS",
+           "https://data.org Authorization: Bearer one\nhttps://other.org X-Key: two\nnonsense", 1);
   HttpRequest request;
-  const auto signer = configured_headers(*Url::parse("https://data.org/x"), configuration);
+  const auto signer = configured_headers(*Url::parse("https://data.org/x"));
   ASSERT_NE(signer, nullptr);
   ASSERT_TRUE(signer->sign(request).ok());
   EXPECT_EQ(request.headers.get("Authorization"), "Bearer one");
   EXPECT_EQ(request.headers.find("X-Key"), nullptr);
-  EXPECT_EQ(configured_headers(*Url::parse("http://data.org/x"), configuration), nullptr);
+  EXPECT_EQ(configured_headers(*Url::parse("http://data.org/x")), nullptr);
+  ::unsetenv("HEADRACE_HTTP_HEADERS");
+  EXPECT_EQ(configured_headers(*Url::parse("https://data.org/x")), nullptr);
 }
 
 }  // namespace

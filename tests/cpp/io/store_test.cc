@@ -144,6 +144,24 @@ TEST(LocalStore, AFolderGoesWithItsLastObjectAndComesAgain) {
   EXPECT_TRUE(store.sync().ok());
 }
 
+TEST(LocalStore, ListsWhileOthersWriteAndRemove) {
+  TemporaryFolder folder;
+  LocalStore store(folder.path(), Durability::kFast);
+  ASSERT_TRUE(put(store, "a/stays", as_bytes("x")).ok());
+  std::jthread other([&](const std::stop_token& stop) {
+    LocalStore theirs(folder.path(), Durability::kFast);
+    while (!stop.stop_requested()) {
+      static_cast<void>(put(theirs, "a/b/goes", as_bytes("y")));
+      static_cast<void>(theirs.remove("a/b/goes"));
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    const auto listed = store.list("");
+    ASSERT_TRUE(listed.ok()) << listed.error().to_string();
+    ASSERT_EQ(listed->back().path, "a/stays");
+  }
+}
+
 TEST(OpenStore, UnknownSchemesAreRefusedAndMemoryIsShared) {
   EXPECT_EQ(open_store("gopher://bucket/x").error().code, Code::kUsage);
   ASSERT_TRUE(put(**open_store("mem:shared"), "x", as_bytes("1")).ok());

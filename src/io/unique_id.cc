@@ -1,4 +1,4 @@
-#include "io/bucket/unique_id.h"
+#include "io/unique_id.h"
 
 #include <random>
 

@@ -1,0 +1,46 @@
+#include "io/spool.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/try.h"
+#include "io/environment.h"
+#include "io/system_error.h"
+
+namespace headrace {
+
+Spool::~Spool() {
+  if (mapped_ != nullptr) ::munmap(mapped_, bytes_);
+}
+
+Status Spool::append(ByteView bytes) {
+  bytes_ += bytes.size();
+  if (bytes_ < kInMemory) {
+    small_ += as_text(bytes);
+    return {};
+  }
+  if (!file_.is_open()) HR_CHECK(begin_file());
+  return write_fully(file_.get(), bytes, folder_);
+}
+
+Status Spool::begin_file() {
+  if (folder_.empty()) folder_ = environment("TMPDIR");
+  if (folder_.empty()) folder_ = "/tmp";
+  HR_TRY(file_, open_nameless(folder_));
+  HR_CHECK(write_fully(file_.get(), as_bytes(small_), folder_));
+  small_ = {};
+  return {};
+}
+
+Result<ByteView> Spool::view() {
+  if (!file_.is_open()) return as_bytes(small_);
+  if (mapped_ == nullptr) {
+    void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
+    if (mapped == MAP_FAILED) return system_error("map a temporary file", folder_, errno);
+    mapped_ = mapped;
+  }
+  return ByteView(static_cast<const std::byte*>(mapped_), bytes_);
+}
+
+}  // namespace headrace

@@ -1,0 +1,39 @@
+// Bytes kept until all of them are known, for protocols that want their number or digest before the
+// first of them: in memory while they are few, then in a nameless temporary file (in TMPDIR, or a
+// folder that is named).
+// Belongs to one thread.
+#pragma once
+
+#include <string>
+
+#include "headrace/bytes.h"
+#include "headrace/result.h"
+#include "io/file.h"
+
+namespace headrace {
+
+class Spool {
+ public:
+  explicit Spool(std::string folder = {}) : folder_(std::move(folder)) {}
+  ~Spool();
+  Spool(const Spool&) = delete;
+  Spool& operator=(const Spool&) = delete;
+
+  Status append(ByteView bytes);
+  uint64_t size() const { return bytes_; }
+  /// All of them, valid while this object lives. Nothing may be appended afterwards.
+  Result<ByteView> view();
+
+ private:
+  static constexpr size_t kInMemory = size_t{1} << 20;
+
+  Status begin_file();
+
+  std::string folder_;
+  std::string small_;
+  File file_;  // open once they are many
+  size_t bytes_ = 0;
+  void* mapped_ = nullptr;
+};
+
+}  // namespace headrace
