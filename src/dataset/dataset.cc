@@ -5,15 +5,16 @@
 
 #include "base/try.h"
 #include "dataset/catalog.h"
+#include "dataset/containers.h"
+#include "dataset/decoded_source.h"
 #include "dataset/lru_cache.h"
-#include "dataset/memory_source.h"
 #include "dataset/open.h"
 #include "dataset/selected_catalog.h"
+#include "io/memory_store.h"
 
 namespace headrace {
 namespace {
 
-constexpr uint64_t kIndexBudgetBytes = uint64_t{256} << 20;
 constexpr uint64_t kOpenShards = 256;  // file descriptors kept
 constexpr uint64_t kNoBudget = ~uint64_t{0};
 
@@ -29,13 +30,14 @@ std::vector<uint64_t> first_samples(const ShardTable& table) {
 class Dataset::Impl {
  public:
   Impl(std::string location, std::shared_ptr<const Catalog> catalog, bool cache_in_memory,
-       std::shared_ptr<const NodeCache> cache)
+       uint64_t index_bytes, std::shared_ptr<const NodeCache> cache)
       : name_(std::move(location)),
         catalog_(std::move(catalog)),
         cache_in_memory_(cache_in_memory),
+        index_bytes_(index_bytes),
         cache_(std::move(cache)),
         starts_(first_samples(catalog_->table())),
-        indexes_(cache_in_memory ? kNoBudget : kIndexBudgetBytes),
+        indexes_(cache_in_memory ? kNoBudget : index_bytes),
         sources_(cache_in_memory ? kNoBudget : kOpenShards) {}
 
   Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) {
@@ -55,6 +57,7 @@ class Dataset::Impl {
   const std::string name_;
   const std::shared_ptr<const Catalog> catalog_;
   const bool cache_in_memory_;
+  const uint64_t index_bytes_;
   const std::shared_ptr<const NodeCache> cache_;  // of the node; nullptr: none
   const std::vector<uint64_t> starts_;
 
@@ -64,14 +67,19 @@ class Dataset::Impl {
     HR_TRY(auto source, index.is_archive() ? catalog_->open_shard(shard)
                                            : catalog_->open_known_file(index.object(object),
                                                                        index.object_bytes(object)));
+    if (index.frames())
+      source = std::make_unique<DecodedSource>(std::move(source), index.frames(), decoded_, shard);
     if (cache_in_memory_) {
-      HR_TRY(source, MemorySource::load(std::move(source)));
+      auto bytes = std::make_shared<std::string>(source->size(), '\0');
+      HR_CHECK(source->read_at(0, as_writable_bytes(*bytes)));
+      source = open_bytes(source->name(), std::move(bytes));
     }
     return std::shared_ptr<const ByteSource>(std::move(source));
   }
 
   LruCache<ShardIndex> indexes_;
   LruCache<ByteSource> sources_;
+  const std::shared_ptr<DecodedFrames> decoded_ = DecodedFrames::make();
 };
 
 std::optional<ByteView> Sample::find(std::string_view name) const {
@@ -85,15 +93,16 @@ Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::stri
   HR_TRY(CacheOptions cache_at, cache_options(options.cache_folder));
   const auto cache = cache_at.folder.empty() ? nullptr : NodeCache::open(std::move(cache_at));
   HR_TRY(auto catalog, open_catalog(locations, options, cache));
-  auto impl =
-      std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory, cache);
+  auto impl = std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory,
+                                     options.index_memory_bytes, cache);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 
 Result<std::shared_ptr<const Dataset>> Dataset::select(const Dataset& whole, Selection selection) {
   HR_TRY(auto catalog, select_from(whole.impl_->catalog_, std::move(selection)));
-  auto impl = std::make_unique<Impl>(whole.name(), std::move(catalog),
-                                     whole.impl_->cache_in_memory_, whole.impl_->cache_);
+  auto impl =
+      std::make_unique<Impl>(whole.name(), std::move(catalog), whole.impl_->cache_in_memory_,
+                             whole.impl_->index_bytes_, whole.impl_->cache_);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 
@@ -107,7 +116,11 @@ const std::string& Dataset::fingerprint() const { return impl_->catalog_->finger
 const Manifest& Dataset::manifest() const { return impl_->catalog_->manifest(); }
 const ShardTable& Dataset::table() const { return impl_->catalog_->table(); }
 bool Dataset::has_manifest() const { return impl_->catalog_->has_manifest(); }
-bool Dataset::is_remote() const { return impl_->catalog_->is_remote() && !impl_->cache_in_memory_; }
+bool Dataset::is_remote() const {
+  const Catalog& catalog = *impl_->catalog_;
+  return !impl_->cache_in_memory_ &&
+         (catalog.is_remote() || is_compressed(catalog.manifest().container));
+}
 
 CacheCounters Dataset::cache_counters() const {
   return impl_->cache_ ? impl_->cache_->counters() : CacheCounters{};

@@ -1,5 +1,5 @@
 // A cache of shared values with a budget: the least recently used go first. What a caller holds
-// stays alive; the cache only forgets it.
+// stays alive, and is found again for so long.
 //
 // Thread-safety: every method may be called from any thread. A value may be loaded twice when two
 // threads miss at once; both get a good one.
@@ -43,7 +43,10 @@ class LruCache {
   Pointer find(uint64_t key) {
     std::scoped_lock lock(mutex_);
     const auto it = entries_.find(key);
-    if (it == entries_.end()) return nullptr;
+    if (it == entries_.end()) {
+      const auto gone = forgotten_.find(key);
+      return gone == forgotten_.end() ? nullptr : gone->second.lock();
+    }
     recent_.splice(recent_.begin(), recent_, it->second);
     return it->second->value;
   }
@@ -57,6 +60,7 @@ class LruCache {
     while (used_ > budget_ && recent_.size() > 1) {
       used_ -= recent_.back().cost;
       entries_.erase(recent_.back().key);
+      forgotten_[recent_.back().key] = recent_.back().value;
       recent_.pop_back();
     }
   }
@@ -66,6 +70,7 @@ class LruCache {
   uint64_t used_ = 0;
   std::list<Entry> recent_;  // most recent first
   std::unordered_map<uint64_t, typename std::list<Entry>::iterator> entries_;
+  std::unordered_map<uint64_t, std::weak_ptr<const Value>> forgotten_;
 };
 
 }  // namespace headrace

@@ -8,7 +8,8 @@
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/key_table.h"
-#include "dataset/memory_source.h"
+#include "io/memory_store.h"
+#include "io/read_whole.h"
 #include "io/urls.h"
 
 namespace headrace {
@@ -19,14 +20,60 @@ constexpr uint64_t kSmallTables = uint64_t{16} << 20;
 // The manifest's checksum tells the cache which bytes these are, so that nobody asks the store.
 Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const CacheUse& cache,
                                                const TableFile& file) {
-  HR_TRY(auto source, store.open_known(file.path, file.bytes));
-  return cache.wrap(std::move(source), "sha256 " + file.sha256);
+  auto source = store.open_known(file.path, file.bytes);
+  if (!source.ok() && source.error().code == Code::kNotFound)
+    return Error{.code = Code::kNotFound,
+                 .message = "a table that the manifest names is missing",
+                 .origin = {.shard = store.name() + "/" + file.path},
+                 .hint = "Copy it from where the data set came from, or make all tables again with "
+                         "'headrace index --replace'."};
+  if (!source.ok()) return std::move(source).error();
+  return cache.wrap(*std::move(source), "sha256 " + file.sha256);
+}
+
+/// Tables that came with opening; null: to be opened when they are needed.
+struct EarlyTables {
+  std::string shards;
+  std::unique_ptr<ByteSource> places;
+  std::vector<std::unique_ptr<ByteSource>> indexes;
+};
+
+/// The shard table, and those of a small remote data set with it, whole and at once: its first
+/// batch then waits neither for one after the other nor for each shard's part of them. A table that
+/// does not come is met again when it is needed; the shard table is needed now.
+Result<EarlyTables> open_early_tables(const Store& store, const CacheUse& cache,
+                                      const Manifest& manifest) {
+  uint64_t bytes = manifest.shard_table.bytes + manifest.place_table.bytes;
+  for (const TableFile& file : manifest.index_files) bytes += file.bytes;
+  const bool all = is_remote_location(store.name()) && bytes <= kSmallTables;
+  std::vector<const TableFile*> files = {&manifest.shard_table};
+  if (all) files.push_back(&manifest.place_table);
+  for (const TableFile& file : manifest.index_files)
+    if (all) files.push_back(&file);
+
+  std::vector<std::unique_ptr<ByteSource>> sources;
+  for (const TableFile* file : files) {
+    HR_TRY(auto source, open_table(store, cache, *file));
+    sources.push_back(std::move(source));
+  }
+  auto tables = read_whole(sources);
+  const auto in_memory = [&](size_t i) -> std::unique_ptr<ByteSource> {
+    if (!all || !tables[i].ok()) return nullptr;
+    return open_bytes(sources[i]->name(), std::make_shared<std::string>(*std::move(tables[i])));
+  };
+  EarlyTables early;
+  HR_TRY(early.shards, std::move(tables.front()));
+  early.places = in_memory(1);
+  for (size_t i = 0; i < manifest.index_files.size(); ++i)
+    early.indexes.push_back(in_memory(2 + i));
+  return early;
 }
 
 class ManifestCatalog final : public Catalog {
  public:
   ManifestCatalog(std::shared_ptr<Store> store, std::shared_ptr<Store> data,
-                  const std::shared_ptr<NodeCache>& cache, Manifest manifest, ShardTable table)
+                  const std::shared_ptr<NodeCache>& cache, Manifest manifest, ShardTable table,
+                  EarlyTables early)
       : store_(std::move(store)),
         data_(std::move(data)),
         store_cache_(cache, store_->name()),
@@ -34,22 +81,8 @@ class ManifestCatalog final : public Catalog {
         manifest_(std::move(manifest)),
         fingerprint_(manifest_.fingerprint()),
         table_(std::move(table)),
-        index_sources_(manifest_.index_files.size()) {}
-
-  /// Asks for the tables of a small remote data set at once and whole, so that the first batch does
-  /// not wait for them one after the other, and not for each shard's part of them.
-  Status ask_for_small_tables() {
-    uint64_t bytes = manifest_.place_table.bytes;
-    for (const TableFile& file : manifest_.index_files) bytes += file.bytes;
-    if (!is_remote_location(store_->name()) || bytes > kSmallTables) return {};
-    HR_TRY(auto places, open_table(*store_, store_cache_, manifest_.place_table));
-    place_source_ = MemorySource::start(std::move(places));
-    for (size_t i = 0; i < index_sources_.size(); ++i) {
-      HR_TRY(auto index, open_table(*store_, store_cache_, manifest_.index_files[i]));
-      index_sources_[i] = MemorySource::start(std::move(index));
-    }
-    return {};
-  }
+        place_source_(std::move(early.places)),
+        index_sources_(std::move(early.indexes)) {}
 
   const std::string& fingerprint() const override { return fingerprint_; }
   const Manifest& manifest() const override { return manifest_; }
@@ -80,7 +113,7 @@ class ManifestCatalog final : public Catalog {
     HR_CHECK(source->read_at(place.index_offset, section));
     if (xxh3(section) != place.index_xxh3)
       return bad_section(*source, shard, place.index_offset, "does not have its checksum");
-    const bool archive = manifest_.container == Container::kTar;
+    const bool archive = manifest_.container != Container::kFiles;
     HR_TRY(auto index, ShardIndex::decode(section, archive ? table_.bytes[shard] : ~uint64_t{0},
                                           {.shard = source->name(), .offset = place.index_offset}));
     if (index.size() != table_.samples[shard])
@@ -202,17 +235,6 @@ class ManifestCatalog final : public Catalog {
   mutable std::unique_ptr<const KeyTable> key_table_;
 };
 
-Result<std::string> read_table(const Store& store, const CacheUse& cache, const TableFile& file) {
-  HR_TRY(const auto source, open_table(store, cache, file));
-  std::string bytes(file.bytes, '\0');
-  HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
-  if (sha256_hex(as_bytes(bytes)) != file.sha256)
-    return Error{.code = Code::kCorrupt,
-                 .message = "the table does not have the SHA-256 that the manifest names",
-                 .origin = {.shard = source->name()}};
-  return bytes;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
@@ -226,10 +248,13 @@ Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> st
                                                        std::string_view root,
                                                        const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(Manifest manifest, decode_manifest(as_bytes(root), store->name() + "/" + kManifestName));
-  const CacheUse use(cache, store->name());
-  HR_TRY(const std::string bytes, read_table(*store, use, manifest.shard_table));
   const std::string table_name = store->name() + "/" + manifest.shard_table.path;
-  HR_TRY(ShardTable table, decode_shard_table(as_bytes(bytes), table_name));
+  HR_TRY(EarlyTables early, open_early_tables(*store, CacheUse(cache, store->name()), manifest));
+  if (sha256_hex(as_bytes(early.shards)) != manifest.shard_table.sha256)
+    return Error{.code = Code::kCorrupt,
+                 .message = "the table does not have the SHA-256 that the manifest names",
+                 .origin = {.shard = table_name}};
+  HR_TRY(ShardTable table, decode_shard_table(as_bytes(early.shards), table_name));
   if (table.size() != manifest.shards || table.total_samples() != manifest.samples)
     return Error{.code = Code::kCorrupt,
                  .message = "the shard table has " + std::to_string(table.size()) + " shards and " +
@@ -238,10 +263,9 @@ Result<std::unique_ptr<Catalog>> open_manifest_catalog(std::shared_ptr<Store> st
                             " and " + std::to_string(manifest.samples),
                  .origin = {.shard = table_name}};
   HR_TRY(auto data, data_store(store, manifest.base));
-  auto catalog = std::make_unique<ManifestCatalog>(std::move(store), std::move(data), cache,
-                                                   std::move(manifest), std::move(table));
-  HR_CHECK(catalog->ask_for_small_tables());
-  return std::unique_ptr<Catalog>(std::move(catalog));
+  return std::unique_ptr<Catalog>(
+      std::make_unique<ManifestCatalog>(std::move(store), std::move(data), cache,
+                                        std::move(manifest), std::move(table), std::move(early)));
 }
 
 }  // namespace headrace

@@ -8,8 +8,8 @@
 #include "base/digest.h"
 #include "base/try.h"
 #include "dataset/catalog.h"
+#include "dataset/containers.h"
 #include "dataset/loose_files.h"
-#include "format/index_archive.h"
 #include "format/key_rule.h"
 #include "io/urls.h"
 
@@ -44,7 +44,8 @@ class MemoryCatalog : public Catalog {
     table_.bytes = bytes;
     for (size_t s = 0; s < indexes_.size(); ++s) {
       table_.samples.push_back(indexes_[s]->size());
-      table_.block_samples.push_back(default_block_samples(indexes_[s]->size(), bytes[s]));
+      table_.block_samples.push_back(
+          default_block_samples(indexes_[s]->size(), read_bytes(*indexes_[s], bytes[s])));
     }
     manifest_.samples = table_.total_samples();
     manifest_.shards = table_.size();
@@ -107,19 +108,17 @@ class MemoryCatalog : public Catalog {
 
 /// An object by its full path.
 Result<std::unique_ptr<ByteSource>> open_path(const std::string& path, const CacheUse& cache) {
-  const ObjectPlace place = split_location(path);
-  HR_TRY(const auto store, open_store(place.folder));
-  HR_TRY(auto source, store->open(place.name));
+  HR_TRY(auto source, open_url(path));
   return cache.wrap(std::move(source));
 }
 
 class ArchiveCatalog final : public MemoryCatalog {
  public:
-  ArchiveCatalog(std::vector<std::string> paths,
+  ArchiveCatalog(Container container, std::vector<std::string> paths,
                  std::vector<std::shared_ptr<const ShardIndex>> indexes,
                  const std::vector<uint64_t>& bytes, CacheUse cache)
       : paths_(std::move(paths)), cache_(std::move(cache)) {
-    manifest_.container = Container::kTar;
+    manifest_.container = container;
     set_shards(std::move(indexes), bytes);
   }
 
@@ -186,12 +185,13 @@ struct IndexedShard {
 
 Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule,
                                  const CacheUse& cache) {
-  HR_TRY(const auto source, open_path(path, cache));
+  HR_TRY(std::shared_ptr<const ByteSource> source, open_path(path, cache));
   const auto read = [&](uint64_t offset, MutableBytes into) {
     return source->read_at(offset, into);
   };
-  HR_TRY(auto archive, index_archive(path, source->size(), read, rule));
-  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.index()), source->size()};
+  const Container container = container_of(path).value_or(Container::kTar);
+  HR_TRY(auto archive, index_container(source, container, rule, read));
+  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size()};
 }
 
 }  // namespace
@@ -200,6 +200,7 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& 
                                                 const OpenOptions& options,
                                                 const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
+  HR_TRY(const Container container, common_container(paths));
   const CacheUse use(cache, split_location(paths.front()).folder);
   std::vector<Result<IndexedShard>> shards(paths.size(), IndexedShard{});
   std::atomic<size_t> next{0};
@@ -223,7 +224,7 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& 
     bytes.push_back(shard->bytes);
   }
   return std::unique_ptr<Catalog>(
-      std::make_unique<ArchiveCatalog>(paths, std::move(indexes), bytes, use));
+      std::make_unique<ArchiveCatalog>(container, paths, std::move(indexes), bytes, use));
 }
 
 Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,

@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "base/try.h"
+#include "dataset/containers.h"
 #include "io/urls.h"
 
 namespace headrace {
 namespace {
 
-bool is_archive_name(std::string_view path) { return path.ends_with(".tar"); }
+bool is_archive_name(std::string_view path) { return container_of(path).has_value(); }
 
 Error nothing_at(const std::string& location) {
   return {.code = Code::kNotFound,
@@ -75,7 +76,9 @@ Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const Op
     if (is_archive_name(entry.path)) archives.push_back(store->name() + "/" + entry.path);
   if (!archives.empty()) return index_archives(archives, options, cache);
   if (std::ranges::any_of(entries, is_columns_name, &StoreEntry::path)) return columns_at(folder);
-  return index_loose_files(store, options, cache);
+  HR_TRY(auto loose, index_loose_files(store, options, cache));
+  if (loose->manifest().samples == 0) return nothing_at(folder);  // as where a job is but planned
+  return loose;
 }
 
 }  // namespace
@@ -90,11 +93,10 @@ Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& lo
     return Error{.code = Code::kUsage, .message = "no location of a data set was given"};
   if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options, cache);
   if (paths.size() > 1)
-    return Error{
-        .code = Code::kUsage,
-        .message = "several locations make one data set only if all are tar shards, but '" +
-                   *std::ranges::find_if_not(paths, is_archive_name) + "' is none",
-        .hint = "Open them one by one and mix them."};
+    return Error{.code = Code::kUsage,
+                 .message = "several locations make one data set only if all are shards, but '" +
+                            *std::ranges::find_if_not(paths, is_archive_name) + "' is none",
+                 .hint = "Open them one by one and mix them."};
   std::string folder = paths.front();
   if (folder.ends_with(std::string("/") + kManifestName))
     folder.resize(folder.size() - std::string_view(kManifestName).size() - 1);

@@ -30,8 +30,38 @@ struct IndexedArchive {
   std::vector<Error> warnings;
 };
 
+/// Makes samples of members that come one after the other. Thread-compatible.
+class MemberGrouper {
+ public:
+  /// What it is given outlives it.
+  MemberGrouper(const KeyRule& rule, IndexedArchive& out) : rule_(rule), out_(out) {}
+
+  /// Whether the member is part of a sample: the newest of out.builder.
+  Result<bool> add(const TarMember& member);
+
+ private:
+  Status check_duplicate(const TarMember& member);
+
+  const KeyRule& rule_;
+  IndexedArchive& out_;
+  KeyField name_;
+  std::string key_;                // of the newest sample
+  std::vector<uint32_t> seen_in_;  // by field: the sample, counted from 1, that had it last
+};
+
+/// For an archive whose members have all been added: its end, and what is odd about it.
+void finish_archive(const std::string& shard, uint64_t object_size, const TarEnd& end,
+                    IndexedArchive& out);
+/// An object without a byte is no archive.
+Status check_not_empty(const std::string& shard, uint64_t object_size);
+
 /// Indexes an archive of `object_size` bytes; `shard` is its name in messages.
 Result<IndexedArchive> index_archive(const std::string& shard, uint64_t object_size,
                                      const ReadAt& read, const KeyRule& rule);
+
+/// The same of a zip archive. Offsets are in its contents, one behind the other; the index has the
+/// frames that say where they are.
+Result<IndexedArchive> index_zip(const std::string& shard, uint64_t object_size, const ReadAt& read,
+                                 const KeyRule& rule);
 
 }  // namespace headrace

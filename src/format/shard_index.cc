@@ -14,14 +14,16 @@
 // The section, little-endian; docs/format.md has the picture:
 //
 //   0  "HRIX"   4 version   8 xxh3 of bytes 16..end
-//   16 kind u32   20 fields u32   24 samples u32   28 zero u32   32 members u64   40 begin u64
+//   16 kind u32   20 fields u32   24 samples u32   28 frames u32   32 members u64   40 begin u64
 //   48 columns, one after the other:
+//        those of a FrameMap, where the archive is compressed (frames > 0)
 //        lengths of the field names | names
 //        members of each sample
 //        field number - position in the sample, of each member
 //        for each field: the sizes of its members, at least a byte each
 //        archive: gap before each member | gap behind each sample      files: path lengths | paths
 //        key lengths, at least 1 | keys
+//        checksums of the payloads, at least a byte each, if the kind has kHasChecksums
 //
 // A gap is what lies between the end of the payload before, rounded up to whole tar blocks, and
 // this payload (512 in a plain ustar archive), or the end of the sample (0). What a writer of tar
@@ -37,11 +39,14 @@ constexpr size_t kHeaderBytes = 48;
 constexpr size_t kCheckedFrom = 16;
 
 enum class Kind : uint32_t { kArchive = 0, kFiles = 1 };
+constexpr uint32_t kHasChecksums = 1U << 16;  // beside the kind
 
 struct Header {
   Kind kind;
+  bool has_checksums;
   uint32_t fields;
   uint32_t samples;
+  uint32_t frames;
   uint64_t members;
   uint64_t begin;
 };
@@ -62,14 +67,20 @@ Result<Header> decode_header(ByteView section, const Origin& origin) {
                  "It may have been made by a newer headrace: update this one"};
   if (load_le<uint64_t>(at + 8) != xxh3(section.subspan(kCheckedFrom)))
     return damaged("its checksum does not match", origin);
-  const auto kind = load_le<uint32_t>(at + 16);
+  const auto word = load_le<uint32_t>(at + 16);
+  const uint32_t kind = word & ~kHasChecksums;
   if (kind > 1) return damaged("its kind is unknown", origin);
-  if (load_le<uint32_t>(at + 28) != 0) return damaged("a reserved number is not 0", origin);
-  const Header header{static_cast<Kind>(kind), load_le<uint32_t>(at + 20),
-                      load_le<uint32_t>(at + 24), load_le<uint64_t>(at + 32),
-                      load_le<uint64_t>(at + 40)};
-  if (header.samples > section.size() || header.members > section.size() ||
-      header.fields > section.size() / kColumnHeaderBytes)
+  const Header header{.kind = static_cast<Kind>(kind),
+                      .has_checksums = word != kind,
+                      .fields = load_le<uint32_t>(at + 20),
+                      .samples = load_le<uint32_t>(at + 24),
+                      .frames = load_le<uint32_t>(at + 28),
+                      .members = load_le<uint64_t>(at + 32),
+                      .begin = load_le<uint64_t>(at + 40)};
+  if (header.frames > 0 && header.kind != Kind::kArchive)
+    return damaged("loose files have no frames", origin);
+  if (header.samples > section.size() || header.frames > section.size() ||
+      header.members > section.size() || header.fields > section.size() / kColumnHeaderBytes)
     return damaged("it counts more than it has bytes for", origin);
   return header;
 }
@@ -114,17 +125,28 @@ class ShardIndexDecoder {
       : header_(header), left_(columns), object_bytes_(object_bytes), origin_(origin) {}
 
   Result<ShardIndex> run() {
+    HR_CHECK(frames());
     HR_CHECK(fields());
     HR_CHECK(members());
     HR_CHECK(sizes());
     HR_CHECK(header_.kind == Kind::kArchive ? places() : files());
     if (!take_texts(left_, header_.samples, 1, index_.key_start_, index_.keys_))
       return damaged("the keys do not fit", origin_);
+    if (header_.has_checksums) HR_CHECK(checksums());
     if (!left_.empty()) return damaged("bytes follow the last column", origin_);
     return std::move(index_);
   }
 
  private:
+  Status frames() {
+    if (header_.frames == 0) return Status::success();
+    auto map = FrameMap::take_columns(left_, header_.frames, object_bytes_);
+    if (!map) return damaged("the frames do not fit", origin_);
+    object_bytes_ = map->decoded_size();  // what the other offsets are in
+    index_.frames_ = std::make_shared<const FrameMap>(std::move(*map));
+    return Status::success();
+  }
+
   Status fields() {
     std::vector<uint64_t> starts;
     std::string names;
@@ -228,6 +250,17 @@ class ShardIndexDecoder {
     return Status::success();
   }
 
+  Status checksums() {
+    const auto column = Column64::take(left_, header_.members, 1);
+    if (!column) return damaged("the checksums do not fit", origin_);
+    index_.checksums_.resize(header_.members);
+    for (uint64_t m = 0; m < header_.members; ++m) {
+      if ((*column)[m] >> 32) return damaged("a checksum has more than 32 bits", origin_);
+      index_.checksums_[m] = static_cast<uint32_t>((*column)[m]);
+    }
+    return Status::success();
+  }
+
   Error outside() const {
     Error error = damaged(
         "it points behind the end of a shard of " + std::to_string(object_bytes_) + " bytes",
@@ -279,11 +312,14 @@ ShardIndex ShardIndex::select(const std::vector<bool>& kept) const {
   out.fields_ = fields_;
   out.object_start_ = object_start_;
   out.objects_ = objects_;
+  out.frames_ = frames_;
   out.sample_start_.clear();
   for (uint32_t i = 0; i < size(); ++i) {
     if (!kept[i]) continue;
     const auto own = members(i);
     out.members_.insert(out.members_.end(), own.begin(), own.end());
+    for (const IndexMember& member : own)
+      if (has_checksums()) out.checksums_.push_back(checksum(member));
     out.member_start_.push_back(out.members_.size());
     out.keys_ += key(i);
     out.key_start_.push_back(out.keys_.size());
@@ -321,7 +357,16 @@ void ShardIndexBuilder::add_file(std::string_view field, std::string_view path, 
   ++index_.member_start_.back();
 }
 
+void ShardIndexBuilder::set_checksum(uint32_t checksum) {
+  index_.checksums_.resize(index_.members_.size());
+  index_.checksums_.back() = checksum;
+}
+
 void ShardIndexBuilder::end_sample(uint64_t end) { index_.sample_start_.back() = end; }
+
+void ShardIndexBuilder::set_frames(FrameMap frames) {
+  if (!frames.empty()) index_.frames_ = std::make_shared<const FrameMap>(std::move(frames));
+}
 
 ShardIndex ShardIndexBuilder::take() {
   ShardIndexBuilder whole;
@@ -367,13 +412,18 @@ std::string ShardIndexBuilder::encode() const {
     cursor = index_.sample_end(s);
   }
 
+  std::vector<uint64_t> checksums(index_.checksums_.begin(), index_.checksums_.end());
+  if (!checksums.empty()) checksums.resize(members);
+  const auto kind = static_cast<uint32_t>(archive ? Kind::kArchive : Kind::kFiles);
+
   std::string body;
-  append_le(body, static_cast<uint32_t>(archive ? Kind::kArchive : Kind::kFiles));
+  append_le(body, checksums.empty() ? kind : kind | kHasChecksums);
   append_le(body, static_cast<uint32_t>(index_.fields_.size()));
   append_le(body, samples);
-  append_le(body, uint32_t{0});
+  append_le(body, index_.frames_ ? static_cast<uint32_t>(index_.frames_->frames().size()) : 0);
   append_le(body, members);
   append_le(body, index_.sample_start_[0]);
+  if (index_.frames_) index_.frames_->append_columns(body);
 
   std::vector<uint64_t> name_starts{0};
   std::string names;
@@ -392,6 +442,7 @@ std::string ShardIndexBuilder::encode() const {
     append_texts(body, index_.object_start_, index_.objects_);
   }
   append_texts(body, index_.key_start_, index_.keys_);
+  if (!checksums.empty()) append_column(body, checksums, 1);
 
   std::string section(kMagic);
   append_le(section, kVersion);

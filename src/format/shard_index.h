@@ -6,19 +6,23 @@
 //               sample_begin(0)                 sample_end(0) == sample_begin(1)
 //
 // A shard is one archive (`objects()` is empty: offsets are in the archive) or a run of loose files
-// (each member names its own object and starts at offset 0).
+// (each member names its own object and starts at offset 0). Of a compressed archive, frames() says
+// where its bytes are, and all offsets are in the decoded archive.
 //
 // `ShardIndex` is immutable once built and may be shared between threads. It owns all it shows;
 // the views it returns live as long as it does. The bytes on disk are described in docs/format.md.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "format/frame_map.h"
+#include "format/payload_checksum.h"
 #include "headrace/bytes.h"
 #include "headrace/result.h"
 
@@ -46,6 +50,14 @@ class ShardIndex {
   /// The member of `sample` that holds `field`, or nullptr.
   const IndexMember* find(uint32_t sample, uint32_t field) const;
 
+  /// Of the payload of a member of this index (payload_checksum.h); kNoChecksum where whoever made
+  /// it did not read the payloads.
+  uint32_t checksum(const IndexMember& member) const {
+    return checksums_.empty() ? kNoChecksum
+                              : checksums_[static_cast<size_t>(&member - members_.data())];
+  }
+  bool has_checksums() const { return !checksums_.empty(); }
+
   /// First byte of the sample's first header, and the byte after its last padding (archives only).
   uint64_t sample_begin(uint32_t sample) const { return sample_start_[sample]; }
   uint64_t sample_end(uint32_t sample) const {
@@ -60,6 +72,9 @@ class ShardIndex {
   uint64_t object_bytes(uint32_t number) const;
   bool is_archive() const { return object_start_.size() <= 1; }  // also of no samples
 
+  /// How the archive is compressed; nullptr: not at all.
+  const std::shared_ptr<const FrameMap>& frames() const { return frames_; }
+
   /// The sum of the payload sizes of a sample, in bytes.
   uint64_t payload_bytes(uint32_t sample) const;
 
@@ -70,12 +85,13 @@ class ShardIndex {
   uint64_t memory_bytes() const {
     return members_.size() * sizeof(IndexMember) + 8 * sample_start_.size() +
            8 * sample_end_.size() + 8 * member_start_.size() + 8 * key_start_.size() +
-           keys_.size() + objects_.size() + 8 * object_start_.size();
+           keys_.size() + objects_.size() + 8 * object_start_.size() + 4 * checksums_.size() +
+           (frames_ ? frames_->memory_bytes() : 0);
   }
 
   /// Reads an encoded section. Every number in it is checked against `section` and against
-  /// `object_bytes`, the size of the archive (no limit for loose files: pass ~0). Memory: at most
-  /// 56 times the section. Errors: Code::kCorrupt at `origin`.
+  /// `object_bytes`, the size of the archive's object (no limit for loose files: pass ~0). Memory:
+  /// at most 56 times the section. Errors: Code::kCorrupt at `origin`.
   static Result<ShardIndex> decode(ByteView section, uint64_t object_bytes, const Origin& origin);
 
  private:
@@ -87,10 +103,12 @@ class ShardIndex {
   std::vector<uint64_t> sample_end_;       // of a selection, whose samples have gaps between them
   std::vector<uint64_t> member_start_{0};  // size() + 1
   std::vector<IndexMember> members_;
+  std::vector<uint32_t> checksums_;     // of each member, or none
   std::vector<uint64_t> key_start_{0};  // size() + 1
   std::string keys_;
   std::vector<uint64_t> object_start_{0};  // objects + 1
   std::string objects_;
+  std::shared_ptr<const FrameMap> frames_;
 };
 
 /// Collects samples in shard order. Belongs to one thread. Preconditions: fewer than 2^32 samples,
@@ -103,10 +121,14 @@ class ShardIndexBuilder {
   void add_sample(std::string_view key, uint64_t begin);
   /// A member of the newest sample, in the archive.
   void add_member(std::string_view field, uint64_t offset, uint64_t size);
+  /// Of the newest member.
+  void set_checksum(uint32_t checksum);
   /// A member of the newest sample that is a loose file. Precondition: is_safe_path(path).
   void add_file(std::string_view field, std::string_view path, uint64_t size);
   /// The newest sample ends here (archives: after its padding).
   void end_sample(uint64_t end);
+  /// The archive is compressed; offsets are in the decoded one.
+  void set_frames(FrameMap frames);
 
   uint32_t size() const { return index_.size(); }
   const ShardIndex& index() const { return index_; }

@@ -51,6 +51,12 @@ Result<ShardIndex> decode(const std::string& section, uint64_t object_bytes = ~u
   return ShardIndex::decode(as_bytes(section), object_bytes, {"shard"});
 }
 
+/// Makes the section's own checksum right.
+void seal(std::string& section) {
+  const uint64_t sum = xxh3(as_bytes(section).subspan(16));
+  std::memcpy(section.data() + 8, &sum, sizeof sum);
+}
+
 TEST(ShardIndex, OfAnArchiveIsTheSameAfterEncodingAndDecoding) {
   for (const uint32_t samples : {0U, 1U, 2U, 300U}) {
     const ShardIndexBuilder builder = archive_of(samples);
@@ -110,6 +116,36 @@ TEST(ShardIndex, WithAPathThatLeadsOutOfTheDataSetIsRefused) {
   }
 }
 
+ShardIndexBuilder checksummed_archive() {
+  ShardIndexBuilder builder;
+  builder.add_sample("a", 0);
+  builder.add_member("jpg", 512, 3);
+  builder.set_checksum(0xfedcba98);
+  builder.add_member("cls", 1536, 1);  // nobody took this one's
+  builder.end_sample(2048);
+  builder.add_sample("b", 2048);
+  builder.add_member("jpg", 2560, 0);
+  builder.set_checksum(7);
+  builder.end_sample(2560);
+  return builder;
+}
+
+TEST(ShardIndex, KeepsTheChecksumsOfPayloads) {
+  const ShardIndexBuilder builder = checksummed_archive();
+  const auto decoded = decode(builder.encode());
+  ASSERT_TRUE(decoded.ok()) << decoded.error().to_string();
+  expect_equal(builder.index(), *decoded);
+  EXPECT_EQ(decoded->checksum(decoded->members(0)[0]), 0xfedcba98);
+  EXPECT_EQ(decoded->checksum(decoded->members(0)[1]), kNoChecksum);
+  EXPECT_EQ(decoded->checksum(decoded->members(1)[0]), 7U);
+  const ShardIndex selected = decoded->select({false, true});
+  EXPECT_EQ(selected.checksum(selected.members(0)[0]), 7U);
+
+  const auto without = decode(archive_of(2).encode());
+  EXPECT_FALSE(without->has_checksums());
+  EXPECT_EQ(without->checksum(without->members(1)[1]), kNoChecksum);
+}
+
 TEST(ShardIndex, TakesFewBytesWhereSamplesAreAlike) {
   ShardIndexBuilder builder;
   for (uint64_t i = 0; i < 10000; ++i) {
@@ -158,12 +194,30 @@ TEST(ShardIndex, CutAtAnyByteOrFlippedInAnyBitIsRefused) {
   }
 }
 
-// --- sections that lie, with a right checksum -------------------------------------------------
-
-void seal(std::string& section) {
-  const uint64_t sum = xxh3(as_bytes(section).subspan(16));
-  std::memcpy(section.data() + 8, &sum, sizeof sum);
+TEST(ShardIndex, AChecksumOfMoreThan32BitsIsRefused) {
+  std::string section = checksummed_archive().encode();
+  const size_t column = section.size() - 9 - 3 * 4;  // base, width, three distances
+  ASSERT_EQ(section[column + 8], 4);
+  section[column + 5] = 1;
+  seal(section);
+  const auto decoded = decode(section);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_EQ(decoded.error().message,
+            "the shard index is damaged: a checksum has more than 32 bits");
 }
+
+TEST(ShardIndex, WithChecksumsCutOrFlippedIsRefusedToo) {
+  const std::string section = checksummed_archive().encode();
+  for (size_t cut = 0; cut < section.size(); ++cut)
+    EXPECT_FALSE(decode(section.substr(0, cut)).ok());
+  for (size_t bit = 0; bit < 8 * section.size(); ++bit) {
+    std::string flipped = section;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(decode(flipped).ok()) << "bit " << bit;
+  }
+}
+
+// --- sections that lie, with a right checksum -------------------------------------------------
 
 template <typename T>
 std::function<void(std::string&)> put(size_t offset, T value) {
@@ -202,7 +256,10 @@ const LieRow kLies[] = {
     {"Version", put<uint32_t>(4, 2), "has version 2, known is 1"},
     {"Kind", put<uint32_t>(16, 2), "is damaged: its kind is unknown"},
     {"KindOfFiles", put<uint32_t>(16, 1), "is damaged: the paths do not fit"},
-    {"Reserved", put<uint32_t>(28, 1), "is damaged: a reserved number is not 0"},
+    {"ChecksumsThatAreNotThere", put<uint32_t>(16, 1U << 16),
+     "is damaged: the checksums do not fit"},
+    {"FlagOfNothing", put<uint32_t>(16, 1U << 17), "is damaged: its kind is unknown"},
+    {"FramesThatAreNotThere", put<uint32_t>(28, 1), "is damaged: the frames do not fit"},
     {"FourBillionFields", put<uint32_t>(20, ~0U),
      "is damaged: it counts more than it has bytes for"},
     {"FourBillionSamples", put<uint32_t>(24, ~0U),
