@@ -15,6 +15,7 @@ namespace {
 
 // Small enough that the hash finds the bytes in the second-level cache, large enough to read fast.
 constexpr uint64_t kPieceBytes = 256 << 10;
+constexpr uint64_t kRemotePieceBytes = 4 << 20;       // over a network a request has to be worth it
 constexpr std::array<std::byte, kTarBlock> kZeros{};  // padding is shorter than a block
 
 /// Feeds a TarParser from pieces that come in order.
@@ -29,6 +30,10 @@ class Scanner {
   void feed(ByteView piece) {
     const uint64_t end = at_ + piece.size();
     while (!done_) {
+      if (payload_left_ > 0) {
+        if (member_.data_offset >= end) break;
+        if (!pass_payload(piece)) break;
+      }
       if (padding_ < padding_end_) {
         if (padding_ >= end) break;
         check_padding(piece, std::min(padding_end_, end));
@@ -81,7 +86,18 @@ class Scanner {
     ++members_;
     padding_ = member_.data_offset + member_.size;
     padding_end_ = member_.end_offset;
+    payload_left_ = callbacks_.on_payload ? member_.size : 0;
     callbacks_.on_member(member_);
+  }
+
+  /// Whether it ends in this piece.
+  bool pass_payload(ByteView piece) {
+    const uint64_t from = member_.data_offset + member_.size - payload_left_;
+    const ByteView here = piece.subspan(from - at_);
+    const ByteView part = here.first(std::min<uint64_t>(payload_left_, here.size()));
+    payload_left_ -= part.size();
+    callbacks_.on_payload(part);
+    return payload_left_ == 0;
   }
 
   void finish() {
@@ -101,7 +117,7 @@ class Scanner {
     if (done_) return false;
     base_ = *next;
     parser_ = TarParser(size_ - base_);
-    padding_ = padding_end_ = 0;
+    padding_ = padding_end_ = payload_left_ = 0;
     return true;
   }
 
@@ -124,6 +140,7 @@ class Scanner {
   uint64_t base_ = 0;  // where the parser's object begins
   uint64_t at_ = 0;    // first byte of the piece
   uint64_t wanted_ = 0, wanted_end_ = 0;
+  uint64_t payload_left_ = 0;               // of the newest member, for who wants it
   uint64_t padding_ = 0, padding_end_ = 0;  // to be checked before the wanted bytes
   std::vector<std::byte> carry_;            // wanted bytes of earlier pieces
   TarMember member_;
@@ -134,11 +151,12 @@ class Scanner {
 
 }  // namespace
 
-Result<ArchiveScan> scan_archive(const ByteSource& source, Progress& progress,
+Result<ArchiveScan> scan_archive(const ByteSource& source, bool counts, Progress& progress,
                                  const ScanCallbacks& callbacks) {
   Scanner scanner(source.size(), callbacks);
   Xxh3Stream hash;
-  std::vector<std::byte> buffer(std::min(kPieceBytes, source.size()));
+  const uint64_t piece_bytes = source.is_remote() ? kRemotePieceBytes : kPieceBytes;
+  std::vector<std::byte> buffer(std::min(piece_bytes, source.size()));
   source.will_need(0, source.size());
   for (uint64_t at = 0; at < source.size();) {
     if (progress.stopped()) return Progress::interrupted();
@@ -148,7 +166,7 @@ Result<ArchiveScan> scan_archive(const ByteSource& source, Progress& progress,
     hash.update(piece);
     scanner.feed(piece);
     at += piece.size();
-    progress.bytes += piece.size();
+    if (counts) progress.bytes += piece.size();
   }
   return ArchiveScan{scanner.members(), hash.digest(), scanner.end()};
 }

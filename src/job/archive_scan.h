@@ -24,6 +24,9 @@ enum class ScanProblem { kHeader, kPadding };
 
 struct ScanCallbacks {
   std::function<void(const TarMember&)> on_member;
+  /// The newest member's payload, in pieces that come in order; none for an empty one. May be left
+  /// out.
+  std::function<void(ByteView)> on_payload = {};
   /// The error has member and offset where they are known, not the shard.
   std::function<void(ScanProblem, Error)> on_problem;
   /// First byte of a header known to lie behind `offset`, if there is one.
@@ -36,8 +39,9 @@ struct ArchiveScan {
   std::optional<TarEnd> end;  ///< nothing when a damage hides it
 };
 
-/// Scans `source` whole. Errors are those of reading, and Code::kInterrupted.
-Result<ArchiveScan> scan_archive(const ByteSource& source, Progress& progress,
+/// Scans `source` whole, and counts its bytes in `progress` if it `counts`. Errors are those of
+/// reading, and Code::kInterrupted.
+Result<ArchiveScan> scan_archive(const ByteSource& source, bool counts, Progress& progress,
                                  const ScanCallbacks& callbacks);
 
 }  // namespace headrace

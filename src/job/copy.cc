@@ -149,11 +149,11 @@ class Copy {
   }
 
   Result<bool> is_there(const CopyObject& object, std::vector<std::byte>& memory) {
-    const auto found = present_.find(object.path);
+    const auto found = present_.find(object.to());
     if (found == present_.end()) return false;
     if (found->second == object.bytes) {
       if (!object.has_checksum()) return true;
-      HR_TRY(const auto source, to_.open_known(object.path, object.bytes));
+      HR_TRY(const auto source, to_.open_known(object.to(), object.bytes));
       Check check(object);
       HR_CHECK(read_all(*source, memory, [&](ByteView piece) -> Status {
         check.update(piece);
@@ -161,7 +161,7 @@ class Copy {
       }));
       if (check.is_right()) return true;
     }
-    if (!plan_.root.empty() && !resumes_) return holds(to_, "another '" + object.path + "'");
+    if (!plan_.root.empty() && !resumes_) return holds(to_, "another '" + object.to() + "'");
     return false;
   }
 
@@ -179,9 +179,10 @@ class Copy {
   }
 
   Status transfer(const CopyObject& object, std::vector<std::byte>& memory) {
+    if (object.made) return put(to_, object.to(), as_bytes(*object.made));
     const Store& from = object.is_shard ? *plan_.data : *plan_.tables;
     HR_TRY(const auto source, from.open_known(object.path, object.bytes));
-    HR_TRY(const auto sink, to_.create(object.path));
+    HR_TRY(const auto sink, to_.create(object.to()));
     Check check(object);
     HR_CHECK(read_all(*source, memory, [&](ByteView piece) -> Status {
       check.update(piece);
@@ -224,7 +225,7 @@ class Copy {
 }  // namespace
 
 Result<CopyReport> copy(const CopyOptions& options, Progress& progress) {
-  HR_TRY(const CopyPlan plan, plan_copy(options.source));
+  HR_TRY(const CopyPlan plan, plan_copy(options.source, options.transform));
   HR_TRY(const auto to,
          open_store(options.destination, options.fsync ? Durability::kDurable : Durability::kFast));
   return Copy(options, plan, *to, progress).run();

@@ -18,7 +18,8 @@ namespace headrace {
 struct CopyOptions {
   std::string source;
   std::string destination;
-  unsigned threads = 0;  ///< objects at once; 0: 8
+  std::string transform = {};  ///< a rule for the names (job/name_rule.h); empty: they stay
+  unsigned threads = 0;        ///< objects at once; 0: 8
   bool fsync = true;
   bool dry_run = false;  ///< find out what there is to do, and write nothing
 };

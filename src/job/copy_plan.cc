@@ -7,6 +7,9 @@
 #include "base/digest.h"
 #include "base/try.h"
 #include "dataset/catalog.h"
+#include "dataset/containers.h"
+#include "job/name_rule.h"
+#include "job/published_shards.h"
 
 namespace headrace {
 namespace {
@@ -42,7 +45,61 @@ Status add_loose_files(const Catalog& catalog, std::vector<CopyObject>& objects)
   return {};
 }
 
-Result<CopyPlan> plan_data_set(const std::shared_ptr<Store>& store) {
+Error same_name(const std::string& name) {
+  return {.code = Code::kUsage,
+          .message = "several objects would have the name '" + name + "'",
+          .hint = "Keep in the new name what tells them apart."};
+}
+
+// Names alone change: the bytes of the objects, their order and the index are what they were.
+Status rename(const NameRule& rule, std::vector<CopyObject>& objects) {
+  std::set<std::string> names;
+  for (CopyObject& object : objects) {
+    if (object.is_shard) {
+      HR_TRY(object.name, rule.apply(object.path));
+    }
+    if (!names.insert(object.to()).second) return same_name(object.to());
+  }
+  return {};
+}
+
+// The table that names the shards, as it is in the copy.
+Status rename_in_table(const Store& store, const std::vector<CopyObject>& objects,
+                       Manifest& manifest, CopyObject& table) {
+  HR_TRY(const auto shards, PublishedShards::open(store, manifest));
+  std::vector<std::string> names(shards.size());
+  for (size_t shard = 0; shard < names.size(); ++shard) {
+    names[shard] = objects[shard].to();  // they come first, in order
+    if (container_of(names[shard]) != manifest.container)
+      return Error{.code = Code::kUsage,
+                   .message = "'" + names[shard] + "' is no name of a shard of " +
+                              std::string(container_name(manifest.container)),
+                   .hint = "Keep the ending."};
+    if (names[shard].starts_with(std::string(kTableFolder) + "/"))
+      return Error{.code = Code::kUsage,
+                   .message = "'" + names[shard] + "' lies in the folder of the tables"};
+  }
+  table.made = std::make_shared<const std::string>(encode_place_table(shards.places(), names));
+  table.bytes = table.made->size();
+  table.sha256 = sha256_hex(as_bytes(*table.made));
+  table.name = std::string(kTableFolder) + "/places-" + table.sha256.substr(0, 16) + ".bin";
+  manifest.place_table = {table.name, table.bytes, table.sha256};
+  return {};
+}
+
+Status transform_data_set(const NameRule& rule, Manifest& manifest, CopyPlan& plan) {
+  if (manifest.container == Container::kFiles)
+    return Error{.code = Code::kUsage,
+                 .message = "the names of loose files are their samples' keys, and stay",
+                 .hint = "'headrace pack --key' gives other keys."};
+  HR_CHECK(rename(rule, plan.objects));
+  for (CopyObject& object : plan.objects)
+    if (object.path == manifest.place_table.path && !object.is_shard)
+      return rename_in_table(*plan.tables, plan.objects, manifest, object);
+  return {};
+}
+
+Result<CopyPlan> plan_data_set(const std::shared_ptr<Store>& store, const std::string& transform) {
   CopyPlan plan{.tables = store, .data = store, .objects = {}, .root = {}};
   HR_TRY(plan.root, store->read(kManifestName));
   HR_TRY(Manifest manifest,
@@ -58,6 +115,10 @@ Result<CopyPlan> plan_data_set(const std::shared_ptr<Store>& store) {
   else
     HR_CHECK(add_archives(*catalog, plan.data->name() + "/", plan.objects));
   add_tables(manifest, plan.objects);
+  if (transform.empty()) return plan;
+  HR_TRY(const NameRule rule, NameRule::parse(transform));
+  HR_CHECK(transform_data_set(rule, manifest, plan));
+  plan.root = encode_manifest(manifest);
   return plan;
 }
 
@@ -70,10 +131,10 @@ uint64_t CopyPlan::bytes() const {
 
 std::string CopyPlan::digest() const { return sha256_hex(as_bytes("copy\n" + root)); }
 
-Result<CopyPlan> plan_copy(const std::string& source) {
+Result<CopyPlan> plan_copy(const std::string& source, const std::string& transform) {
   HR_TRY(const auto store, open_store(source));
   HR_TRY(const bool has_manifest, store->exists(kManifestName));
-  if (has_manifest) return plan_data_set(store);
+  if (has_manifest) return plan_data_set(store, transform);
   HR_TRY(const bool pending, store->exists(kPendingName));
   if (pending)
     return Error{.code = Code::kPartial,
@@ -88,6 +149,9 @@ Result<CopyPlan> plan_copy(const std::string& source) {
     return Error{.code = Code::kNotFound,
                  .message = "there is nothing to copy",
                  .origin = {.shard = source}};
+  if (transform.empty()) return plan;
+  HR_TRY(const NameRule rule, NameRule::parse(transform));
+  HR_CHECK(rename(rule, plan.objects));
   return plan;
 }
 

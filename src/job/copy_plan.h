@@ -11,11 +11,16 @@
 namespace headrace {
 
 struct CopyObject {
-  std::string path;  ///< in the source's store and in the destination
+  std::string path;  ///< in the source's store
   uint64_t bytes = 0;
   uint64_t xxh3 = 0;        ///< 0: not known
   std::string sha256 = {};  ///< empty: not known
   bool is_shard = true;     ///< from CopyPlan::data; else from CopyPlan::tables
+  std::string name = {};    ///< in the destination; empty: the same
+  /// The bytes themselves, of a table that is made anew.
+  std::shared_ptr<const std::string> made = {};
+
+  const std::string& to() const { return name.empty() ? path : name; }
 
   bool has_checksum() const { return xxh3 != 0 || !sha256.empty(); }
 };
@@ -31,6 +36,7 @@ struct CopyPlan {
   std::string digest() const;
 };
 
-Result<CopyPlan> plan_copy(const std::string& source);
+/// `transform`: a NameRule for the objects' names, or of a data set for those of its shards; or "".
+Result<CopyPlan> plan_copy(const std::string& source, const std::string& transform);
 
 }  // namespace headrace

@@ -32,7 +32,7 @@ constexpr const char* kIndexVersion = "headrace-index-1";
 
 std::string options_to_json(const IndexOptions& options, const IndexInput& input) {
   json out{{"key", options.key_rule}};
-  if (input.container == Container::kTar) {
+  if (input.container != Container::kFiles) {
     out["checksums"] = options.checksums;
   } else {
     out["hidden"] = options.hidden;
@@ -78,7 +78,7 @@ class Indexer {
     HR_CHECK(find_base());
     HR_TRY(out_,
            open_store(report_.out, options_.fsync ? Durability::kDurable : Durability::kFast));
-    HR_CHECK(input_.container == Container::kTar ? index_shards() : index_files());
+    HR_CHECK(input_.container == Container::kFiles ? index_files() : index_shards());
     return std::move(report_);
   }
 
@@ -116,7 +116,7 @@ class Indexer {
     HR_CHECK(publication.begin());
     HR_CHECK(run_tasks(publication));
     if (!report_.findings.empty()) return publication.clean();
-    return publish(publication, shards.size(), Container::kTar);
+    return publish(publication, shards.size(), input_.container);
   }
 
   Status run_tasks(Publication& publication) {
@@ -167,7 +167,7 @@ class Indexer {
       return publication.put_record(task, *known);
     }
     HR_TRY(IndexedShard shard,
-           index_tar_shard(data, name, rule, options_.checksums, options_.lenient, progress_));
+           index_one_shard(data, name, rule, options_.checksums, options_.lenient, progress_));
     if (shard.record.bytes != file.bytes)
       return Error{.code = Code::kChanged,
                    .message = "the shard changed while it was indexed",

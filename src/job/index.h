@@ -17,15 +17,15 @@
 
 namespace headrace {
 
-enum class IndexKind { kAuto, kTar, kFiles };
+enum class IndexKind { kAuto, kShards, kFiles };
 
 struct IndexOptions {
   std::vector<std::string> sources;   ///< one folder, or shards (brace ranges, globs, `@list`)
   std::string out;                    ///< where the manifest goes; empty: beside the shards
-  IndexKind kind = IndexKind::kAuto;  ///< kAuto: shards if there is any *.tar
+  IndexKind kind = IndexKind::kAuto;  ///< kAuto: shards if there are any
   std::string key_rule = "webdataset";
-  bool checksums = true;  ///< tar: read whole shards; false: only headers
-  bool lenient = false;   ///< tar: take archives without an end mark (they may be cut)
+  bool checksums = true;  ///< shards: read them whole; false: only headers
+  bool lenient = false;   ///< shards: take archives without an end mark (they may be cut)
   // Loose files: as for pack.
   bool hidden = false;
   std::vector<std::string> fields;

@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "base/units.h"
+#include "dataset/containers.h"
 #include "io/file.h"
 #include "io/urls.h"
 #include "plan/manifest.h"
@@ -15,7 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_shard(std::string_view path) { return path.ends_with(".tar"); }
+bool is_shard(std::string_view path) { return container_of(path).has_value(); }
+
+// Shards of several kinds are no data set. Precondition: there are shards.
+Status find_container(IndexInput& input) {
+  std::vector<std::string> names;
+  names.reserve(input.shards.size());
+  for (size_t i = 0; i < input.shards.size(); ++i) names.emplace_back(input.shards.path(i));
+  HR_TRY(input.container, common_container(names));
+  return {};
+}
 
 Status unreadable(const WalkNotes& notes) {
   if (notes.unreadable.empty()) return {};
@@ -45,12 +55,16 @@ Result<IndexInput> in_folder(const std::string& folder, const IndexOptions& opti
   }
   const size_t others = files - input.shards.size();
   if (others > 0 && !input.shards.empty())
-    input.notes.push_back(format_number_of(others, "file") + " passed over: no .tar");
-  if (!input.shards.empty()) return input;
-  return Error{.code = Code::kNotFound,
-               .message = "there are no shards in '" + folder + "'",
-               .origin = {},
-               .hint = "Shards are files that end in .tar."};
+    input.notes.push_back(format_number_of(others, "file") + " passed over: no shards");
+  if (!input.shards.empty()) {
+    HR_CHECK(find_container(input));
+    return input;
+  }
+  return Error{
+      .code = Code::kNotFound,
+      .message = "there are no shards in '" + folder + "'",
+      .origin = {},
+      .hint = "Shards are files that end in .tar, .tar.gz, .tgz, .tar.lz4, .tar.zst or .zip."};
 }
 
 // The deepest folder that holds all of them.
@@ -79,6 +93,7 @@ Result<IndexInput> of_shards(const std::vector<std::string>& names, unsigned thr
   WalkNotes notes;
   stat_files(at.get(), prefix, input.shards, threads, &notes);
   HR_CHECK(unreadable(notes));
+  HR_CHECK(find_container(input));
   return input;
 }
 

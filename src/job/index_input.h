@@ -11,7 +11,7 @@ namespace headrace {
 struct IndexInput {
   std::string folder;  ///< names are relative to it
   Container container = Container::kTar;
-  FileList shards;  ///< kTar: with sizes and times
+  FileList shards;  ///< archives: with sizes and times
   std::vector<std::string> notes;
 };
 

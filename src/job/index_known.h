@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headrace/store.h"
-#include "job/shard_record.h"
+#include "job/published_shards.h"
 #include "plan/manifest.h"
 
 namespace headrace {
@@ -31,21 +31,10 @@ class KnownShards {
                                           int64_t mtime_ns) const;
 
  private:
-  struct Known {
-    ShardPlace place;
-    uint32_t samples;
-    uint32_t block_samples;
-    uint64_t bytes;
-  };
-
-  Status read_tables();
-
-  std::shared_ptr<Store> store_;
-  Manifest manifest_;
   int64_t written_ns_ = 0;
   bool made_by_index_ = false;
-  std::map<std::string, Known> shards_;
-  std::vector<std::shared_ptr<const ByteSource>> index_files_;
+  std::optional<PublishedShards> shards_;
+  std::map<std::string, uint64_t> numbers_;
 };
 
 }  // namespace headrace

@@ -2,28 +2,82 @@
 
 #include <algorithm>
 
-#include "base/digest.h"
 #include "base/try.h"
-#include "format/index_archive.h"
+#include "dataset/containers.h"
+#include "job/archive_scan.h"
+#include "job/hashed_reads.h"
+#include "job/zip_check.h"
 #include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 20;
+/// Reads a plain tar once, for its index and all checksums.
+class ScannedShard {
+ public:
+  ScannedShard(const ByteSource& source, const KeyRule& rule)
+      : source_(source), grouper_(rule, out_) {}
 
-Result<uint64_t> checksum_of(const ByteSource& source, Progress& progress) {
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
-  Xxh3Stream digest;
-  for (uint64_t offset = 0; offset < source.size();) {
-    if (progress.stopped()) return Progress::interrupted();
-    const MutableBytes piece(buffer.get(), std::min<uint64_t>(kReadBytes, source.size() - offset));
-    HR_CHECK(source.read_at(offset, piece));
-    digest.update(piece);
-    offset += piece.size();
-    progress.bytes += piece.size();
+  Result<IndexedArchive> run(Progress& progress, uint64_t& xxh3) {
+    HR_CHECK(check_not_empty(source_.name(), source_.size()));
+    HR_TRY(const ArchiveScan scan,
+           scan_archive(source_, true, progress,
+                        {.on_member = [this](const TarMember& member) { take(member); },
+                         .on_payload = [this](ByteView bytes) { take(bytes); },
+                         .on_problem = [this](ScanProblem kind, Error e) { note(kind, e); },
+                         .next_header = [](uint64_t) { return std::optional<uint64_t>(); }}));
+    if (!problem_.ok()) return std::move(problem_).error().at({source_.name()});
+    finish_archive(source_.name(), source_.size(), *scan.end, out_);
+    xxh3 = scan.xxh3;
+    return std::move(out_);
   }
-  return digest.digest();
+
+ private:
+  void take(const TarMember& member) {
+    if (!problem_.ok()) return;
+    auto taken = grouper_.add(member);
+    if (!taken.ok()) problem_ = std::move(taken).error();
+    wanted_ = taken.ok() && *taken;
+    payload_.begin(member.size);
+    if (member.size == 0) take(ByteView());
+  }
+
+  void take(ByteView bytes) {
+    const auto checksum = wanted_ ? payload_.take(bytes) : std::nullopt;
+    if (checksum) out_.builder.set_checksum(*checksum);
+  }
+
+  /// Padding is nobody's data: `verify` looks at it.
+  void note(ScanProblem kind, Error& error) {
+    if (kind == ScanProblem::kHeader && problem_.ok()) problem_ = std::move(error);
+  }
+
+  const ByteSource& source_;
+  IndexedArchive out_;
+  MemberGrouper grouper_;
+  PayloadChecksum payload_;
+  bool wanted_ = false;  // the newest member is part of a sample
+  Status problem_;
+};
+
+/// A compressed archive, or headers alone.
+Result<IndexedArchive> index_by_reads(const std::shared_ptr<const ByteSource>& source,
+                                      Container container, const KeyRule& rule, bool checksum,
+                                      Progress& progress, uint64_t& xxh3) {
+  HashedReads reads(*source, progress);
+  const auto read = [&](uint64_t at, MutableBytes into) -> Status {
+    return checksum ? reads.read(at, into) : source->read_at(at, into);
+  };
+  HR_TRY(IndexedArchive archive, index_container(source, container, rule, read));
+  if (!checksum) {
+    progress.bytes += source->size();
+    return archive;
+  }
+  HR_TRY(xxh3, reads.finish());
+  if (container == Container::kZip)
+    HR_CHECK(check_zip_contents(*source, archive.builder.index(), progress,
+                                [](Error damage) -> Status { return damage; }));
+  return archive;
 }
 
 }  // namespace
@@ -49,28 +103,25 @@ std::vector<FieldSummary> summarise(const ShardIndex& index) {
 
 void fill_record(const ShardIndexBuilder& builder, ShardRecord& record) {
   record.samples = builder.size();
-  record.block_samples = default_block_samples(record.samples, record.bytes);
+  record.block_samples =
+      default_block_samples(record.samples, read_bytes(builder.index(), record.bytes));
   record.fields = summarise(builder.index());
   record.section = builder.encode();
 }
 
-Result<IndexedShard> index_tar_shard(const Store& store, const std::string& name,
+Result<IndexedShard> index_one_shard(const Store& store, const std::string& name,
                                      const KeyRule& rule, bool checksum, bool lenient,
                                      Progress& progress) {
-  HR_TRY(const auto source, store.open(name));
+  HR_TRY(std::shared_ptr<const ByteSource> source, store.open(name));
   IndexedShard shard;
   shard.record.name = name;
   shard.record.bytes = source->size();
-  if (checksum) {
-    HR_TRY(shard.record.xxh3, checksum_of(*source, progress));
-  } else {
-    progress.bytes += source->size();
-  }
-  HR_TRY(
-      IndexedArchive archive,
-      index_archive(
-          source->name(), source->size(),
-          [&source](uint64_t at, MutableBytes into) { return source->read_at(at, into); }, rule));
+  const Container container = container_of(name).value_or(Container::kTar);
+  uint64_t& xxh3 = shard.record.xxh3;
+  HR_TRY(IndexedArchive archive,
+         checksum && !is_compressed(container)
+             ? ScannedShard(*source, rule).run(progress, xxh3)
+             : index_by_reads(source, container, rule, checksum, progress, xxh3));
   if (archive.end.ending == TarEnding::kNoBlock && !lenient)
     return Error{.code = Code::kCorrupt,
                  .message = "the archive has no end mark: it may have been cut between two members",

@@ -17,13 +17,13 @@ struct IndexedShard {
   std::vector<Error> warnings;
 };
 
-/// Reads the tar shard `name` of `store`: all of it with `checksum`, else only its headers. An
-/// archive without an end mark is an error unless `lenient`.
-Result<IndexedShard> index_tar_shard(const Store& store, const std::string& name,
+/// Reads the shard `name` of `store`: all of it with `checksum` or when it is compressed, else only
+/// its headers. An archive without an end mark is an error unless `lenient`.
+Result<IndexedShard> index_one_shard(const Store& store, const std::string& name,
                                      const KeyRule& rule, bool checksum, bool lenient,
                                      Progress& progress);
 
-/// Counts, fields, block size and section of a record from its index.
+/// Counts, fields, block size and section of a record from its index; `record.bytes` is known.
 void fill_record(const ShardIndexBuilder& builder, ShardRecord& record);
 /// The summary of every field of an index.
 std::vector<FieldSummary> summarise(const ShardIndex& index);

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "base/safe_path.h"
 #include "base/try.h"
+#include "dataset/containers.h"
 
 namespace headrace {
 namespace {
@@ -34,8 +36,11 @@ std::optional<uint64_t> number(std::string_view digits) {
 
 }  // namespace
 
-Result<NameTemplate> NameTemplate::parse(std::string_view text) {
-  if (!text.ends_with(".tar")) return bad(text, "does not end in .tar");
+Result<NameTemplate> NameTemplate::parse(std::string_view text,
+                                         std::optional<Container> container) {
+  if (!container || container_of(text) != container)
+    return bad(text, "does not end in " +
+                         std::string(container_suffix(container.value_or(Container::kTar))));
   if (text.starts_with('/') || text.starts_with("_headrace/") || text.starts_with("./") ||
       ("/" + std::string(text) + "/").find("/../") != std::string::npos ||
       text.find("//") != std::string_view::npos)
@@ -104,6 +109,8 @@ Result<NameTemplate> NameTemplate::parse(std::string_view text) {
   }
   names.text_.push_back(std::move(literal));
   if (names.ranges_.empty()) return bad(text, "has no place for the shard's number");
+  if (!is_safe_path(names.name(names.limit_ - 1)))
+    return bad(text, "is no path of a file in the destination");
   return names;
 }
 

@@ -8,19 +8,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/result.h"
+#include "plan/manifest.h"
 
 namespace headrace {
 
 class NameTemplate {
  public:
-  /// Refuses (Code::kUsage) names that do not end in .tar, leave the destination, lie in the
-  /// tables' folder or hold no number.
-  static Result<NameTemplate> parse(std::string_view text);
+  /// Refuses (Code::kUsage) names that do not end as those of `container` do (nothing: no shards),
+  /// leave the destination, lie in the tables' folder or hold no number.
+  static Result<NameTemplate> parse(std::string_view text,
+                                    std::optional<Container> container = Container::kTar);
 
   /// How many names there are; ~0 when there is no end.
   uint64_t limit() const { return limit_; }

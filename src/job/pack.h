@@ -1,4 +1,4 @@
-// Pack: files on disk become a data set of tar shards.
+// Pack: files on disk become a data set of shards.
 //
 //   sources -> files -> samples -> order -> shards       the plan: a pure function of the input
 //   plan -> segments read in parallel -> shards written in order -> tables -> root
@@ -25,6 +25,7 @@ enum class OnDuplicate { kError, kFirst, kLast, kRename };
 enum class OnMissing { kError, kWarn, kIgnore, kDropSample, kDropField };
 enum class OnBadSample { kError, kSkip };
 enum class LabelFrom { kNothing, kFolder, kParent };
+enum class Folders { kIgnore, kKeep, kCollapse };
 
 /// What pack does to pictures on their way into the shards: fields of files named .jpg, .png …
 struct PictureOptions {
@@ -63,15 +64,24 @@ struct PackOptions {
   uint64_t shard_bytes = 0;
   uint64_t shard_samples = 0;  ///< at most; 0: no limit
   uint64_t shards = 0;         ///< exactly, of equal counts (fewer if there are fewer samples)
-  std::string name = "shard-%06d.tar";
+  std::optional<Container> container = {};  ///< of the shards; nothing: by `name`, else tar
+  std::string name = {};  ///< template of their names; empty: "shard-%06d" and the container's end
   bool shuffle = false;
   uint64_t seed = 0;
+  /// Of the keys: whether shards end where folders do (job/pack_cut.h).
+  Folders folders = Folders::kIgnore;
+  std::string key_map = {};    ///< location of a map from keys to names of shards, or ""
+  bool drop_unmapped = false;  ///< samples that it does not name are left out
 
   unsigned threads = 0;  ///< 0: as many as there are processors
   uint64_t memory_bytes = uint64_t{256} << 20;
   std::string tool = "headrace";  ///< who writes, for the manifest
   bool replace = false;
+  /// Add shards to the data set at `out`, as a new version of it. Its container is taken where none
+  /// is named, and its classes have to be the same.
+  bool append = false;
   bool fsync = true;
+  bool verify = false;   ///< read the shards back before the commit
   bool dry_run = false;  ///< plan only; nothing is written
 };
 
@@ -100,6 +110,7 @@ struct PictureReport {
 
 struct PackReport {
   std::string plan;  ///< digest
+  Container container = Container::kTar;
   uint64_t files = 0;
   uint64_t samples = 0;
   uint64_t payload_bytes = 0;

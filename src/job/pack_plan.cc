@@ -6,8 +6,11 @@
 
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/permutation.h"
 #include "base/try.h"
 #include "base/units.h"
+#include "dataset/containers.h"
+#include "format/frame_codec.h"
 #include "format/tar_writer.h"
 #include "io/urls.h"
 #include "job/name_template.h"
@@ -32,7 +35,7 @@ void add_pictures(const PictureOptions& pictures, json& out) {
   if (pictures.drop_corrupt) out["drop_corrupt"] = true;
 }
 
-std::string options_to_json(const PackOptions& options) {
+std::string options_to_json(const PackOptions& options, const std::optional<KeyMap>& map) {
   const char* labels[] = {"", "folder", "parent"};
   const char* duplicates[] = {"error", "first", "last", "rename"};
   const char* missing[] = {"error", "warn", "ignore", "drop-sample", "drop-field"};
@@ -48,6 +51,14 @@ std::string options_to_json(const PackOptions& options) {
   if (options.shard_samples > 0) out["samples"] = options.shard_samples;
   if (options.shards > 0) out["shards"] = options.shards;
   if (options.shuffle) out["shuffle"] = options.seed;
+  if (options.folders != Folders::kIgnore)
+    out["folders"] = options.folders == Folders::kKeep ? "keep" : "collapse";
+  if (map) out["key_map"] = map->digest();
+  if (options.drop_unmapped) out["on_unmapped"] = "drop-sample";
+  if (const Container container = *options.container; is_compressed(container)) {
+    out["container"] = container_name(container);
+    out["codec"] = frame_codec(frame_encoding(container));
+  }
   add_pictures(options.pictures, out);
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -61,14 +72,34 @@ Status check_limits(const PackOptions& options) {
   return {};
 }
 
+// The container and the names of the shards follow from each other.
+PackOptions with_container(PackOptions options, const std::optional<KeyMap>& map) {
+  const bool named = map && !map->templates().empty();
+  const std::string& name = named ? map->templates().front() : options.name;
+  if (!options.container) options.container = container_of(name).value_or(Container::kTar);
+  if (options.name.empty())
+    options.name = "shard-%06d" + std::string(container_suffix(*options.container));
+  return options;
+}
+
 // Without any limit a template with an end says how many shards there are to be.
 PackOptions with_limits(PackOptions options, const NameTemplate& names) {
   if (options.shards > 0 || options.shard_bytes > 0 || options.shard_samples > 0) return options;
-  if (names.limit() != ~uint64_t{0})
+  const bool one_row = options.folders == Folders::kIgnore && options.key_map.empty();
+  if (one_row && names.limit() != ~uint64_t{0})
     options.shards = names.limit();
   else
     options.shard_bytes = kDefaultShardBytes;
   return options;
+}
+
+// By path, or shuffled.
+std::vector<uint32_t> first_order(uint64_t samples, const PackOptions& options) {
+  std::vector<uint32_t> order(samples);
+  const Permutation permutation(samples, mix(options.seed, kShuffleKey));
+  for (uint64_t i = 0; i < samples; ++i)
+    order[i] = static_cast<uint32_t>(options.shuffle ? permutation(i) : i);
+  return order;
 }
 
 size_t decimal_digits(uint32_t value) { return std::to_string(value).size(); }
@@ -104,12 +135,18 @@ uint64_t PackPlan::sample_bytes(const SampleEntry& sample) const {
   return bytes;
 }
 
-Result<PackPlan> PackPlan::make(const PackOptions& options) {
+Result<PackPlan> PackPlan::make(const PackOptions& asked) {
+  std::optional<KeyMap> map;
+  if (!asked.key_map.empty()) {
+    HR_TRY(map, KeyMap::read(asked.key_map));
+  }
+  const PackOptions options = with_container(asked, map);
   HR_CHECK(check_limits(options));
   const unsigned threads =
       options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
 
   PackPlan plan;
+  plan.container_ = *options.container;
   plan.pictures_ = options.pictures;
   HR_CHECK(PicturePass::make(options.pictures));
   HR_TRY(plan.sources_, find_sources(options.sources, options.hidden, threads,
@@ -124,51 +161,29 @@ Result<PackPlan> PackPlan::make(const PackOptions& options) {
     return error;
   }
   HR_TRY(plan.set_, group_samples(plan.sources_, options));
-  plan.shuffle_ = options.shuffle;
-  plan.permutation_ = Permutation(plan.set_.samples.size(), mix(options.seed, kShuffleKey));
-  HR_TRY(const NameTemplate names, NameTemplate::parse(options.name));
+  HR_TRY(const NameTemplate names, NameTemplate::parse(options.name, plan.container_));
   const PackOptions limited = with_limits(options, names);
-  plan.options_json_ = options_to_json(limited);
-  HR_CHECK(plan.cut(limited, names));
+  plan.options_json_ = options_to_json(limited, map);
+  HR_TRY(plan.cut_, cut_pack(plan.set_, first_order(plan.set_.samples.size(), options), limited,
+                             map ? &*map : nullptr, [&plan](uint32_t sample) {
+                               return plan.sample_bytes(plan.set_.samples[sample]);
+                             }));
+  plan.count();
   plan.digest_inputs();
   plan.add_notes(options);
   return plan;
 }
 
-Status PackPlan::cut(const PackOptions& options, const NameTemplate& names) {
-  const uint64_t total = set_.samples.size();
-  const uint64_t count_limit = std::min<uint64_t>(
-      options.shard_samples > 0 ? options.shard_samples : UINT32_MAX, UINT32_MAX);
-  const uint64_t shards = std::min(options.shards, total);
-  PlannedShard shard;
-  shard.bytes = kTarEndBytes;
-  const auto close = [&] {
-    if (shards_.size() < names.limit()) shard.name = names.name(shards_.size());
-    shards_.push_back(shard);
-    const uint64_t first = shard.first + shard.samples;
-    shard = {};
-    shard.first = first;
-    shard.bytes = kTarEndBytes;
-  };
-  for (uint64_t position = 0; position < total; ++position) {
-    const SampleEntry& sample = sample_at(position);
-    const uint64_t bytes = sample_bytes(sample);
-    for (uint32_t i = 0; i < sample.members; ++i)
-      payload_bytes_ += member_bytes(sample, member(sample, i));
-    const bool too_large = options.shard_bytes > 0 && shard.bytes + bytes > options.shard_bytes;
-    if (shard.samples > 0 && (too_large || shard.samples >= count_limit)) close();
-    ++shard.samples;
-    shard.bytes += bytes;
-    if (shards > 0 && position + 1 == (shards_.size() + 1) * total / shards) close();
+// What there is to pack, but for samples that the key map leaves out.
+void PackPlan::count() {
+  for (const uint32_t number : cut_.order) {
+    const SampleEntry& sample = set_.samples[number];
+    for (uint32_t i = 0; i < sample.members; ++i) {
+      const SampleMember& part = member(sample, i);
+      payload_bytes_ += member_bytes(sample, part);
+      files_ += part.file != SampleMember::kLabel;
+    }
   }
-  if (shard.samples > 0) close();
-  if (shards_.size() <= names.limit()) return {};
-  return Error{.code = Code::kUsage,
-               .message = "the name '" + options.name + "' stands for " +
-                          format_count(names.limit()) + " shards, but there are " +
-                          format_count(shards_.size()),
-               .origin = {},
-               .hint = "Widen its range, or make larger shards."};
 }
 
 // SHA-256 over the options and every file that is packed.
@@ -201,9 +216,13 @@ void PackPlan::add_notes(const PackOptions& options) {
   add(sources_.notes.loops, "link", ": to folders above them");
   for (const Error& error : unreadable()) notes_.push_back("left out: " + error.to_string());
   notes_.insert(notes_.end(), set_.notes.begin(), set_.notes.end());
-  if (set_.samples.empty())
+  if (samples() < set_.samples.size())
+    notes_.push_back(format_number_of(set_.samples.size() - samples(), "sample") +
+                     " left out: the key map does not name them");
+  const bool as_they_come = options.folders == Folders::kIgnore && options.key_map.empty();
+  if (samples() == 0)
     notes_.push_back("there are no samples: the data set is empty");
-  else if (!options.shuffle)
+  else if (!options.shuffle && as_they_come)
     add_class_hint();
 }
 
@@ -219,7 +238,7 @@ void PackPlan::add_class_hint() {
   uint64_t runs = 0;
   std::string_view last;
   std::vector<std::string_view> groups;
-  for (uint64_t position = 0; position < set_.samples.size(); ++position) {
+  for (uint64_t position = 0; position < samples(); ++position) {
     const std::string_view group = group_of(position);
     if (runs > 0 && group == last) continue;
     ++runs;
@@ -229,8 +248,7 @@ void PackPlan::add_class_hint() {
   std::sort(groups.begin(), groups.end());
   const auto kinds =
       static_cast<uint64_t>(std::unique(groups.begin(), groups.end()) - groups.begin());
-  if (shards_.size() < 2 || kinds < 2 || runs > 2 * kinds || set_.samples.size() < 2 * kinds)
-    return;
+  if (shards().size() < 2 || kinds < 2 || runs > 2 * kinds || samples() < 2 * kinds) return;
   notes_.push_back("the samples are sorted by class (" + format_count(kinds) +
                    " folders one after the other): --shuffle SEED makes every shard a fair draw");
 }

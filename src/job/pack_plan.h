@@ -2,7 +2,8 @@
 // (path, size, time of change) and the options; its digest names it.
 //
 //   position   0    1    2    3    4    5    6 …        samples in the order of the data set
-//   sample     p(0) p(1) p(2) …                         p: the identity, or a keyed permutation
+//   sample     p(0) p(1) p(2) …                         p: by path, a keyed permutation, or by the
+//                                                       shards that folders or a key map ask for
 //   shard      |--- 0 ---|------ 1 ------|-- 2 …        whole samples, cut by size, count or number
 //
 // Thread-safety: immutable once made.
@@ -12,20 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "base/permutation.h"
-#include "job/name_template.h"
 #include "job/pack.h"
+#include "job/pack_cut.h"
 #include "job/samples.h"
 #include "job/sources.h"
 
 namespace headrace {
-
-struct PlannedShard {
-  std::string name;    ///< from the template
-  uint64_t first = 0;  ///< position of its first sample
-  uint32_t samples = 0;
-  uint64_t bytes = 0;  ///< of the finished archive
-};
 
 class PackPlan {
  public:
@@ -33,7 +26,10 @@ class PackPlan {
 
   const Sources& sources() const { return sources_; }
   const SampleSet& set() const { return set_; }
-  const std::vector<PlannedShard>& shards() const { return shards_; }
+  const std::vector<PlannedShard>& shards() const { return cut_.shards; }
+  uint64_t samples() const { return cut_.order.size(); }
+  /// Of the samples that are packed.
+  uint64_t files() const { return files_; }
   const std::string& digest() const { return digest_; }
   /// JSON of the options that shape the data.
   const std::string& options_json() const { return options_json_; }
@@ -43,11 +39,12 @@ class PackPlan {
   const std::vector<Error>& unreadable() const { return sources_.notes.unreadable; }
 
   const SampleEntry& sample_at(uint64_t position) const {
-    return set_.samples[shuffle_ ? permutation_(position) : position];
+    return set_.samples[cut_.order[position]];
   }
   const SampleMember& member(const SampleEntry& sample, uint32_t number) const {
     return set_.members[sample.member_begin + number];
   }
+  Container container() const { return container_; }
   const PictureOptions& pictures() const { return pictures_; }
   /// Whether the member is a picture and something is done to pictures.
   bool is_picture(const SampleMember& member) const;
@@ -59,17 +56,17 @@ class PackPlan {
   uint64_t sample_bytes(const SampleEntry& sample) const;
 
  private:
-  Status cut(const PackOptions& options, const NameTemplate& names);
+  void count();
   void digest_inputs();
   void add_notes(const PackOptions& options);
   void add_class_hint();
 
   Sources sources_;
   SampleSet set_;
+  Container container_ = Container::kTar;
   PictureOptions pictures_;
-  bool shuffle_ = false;
-  Permutation permutation_;
-  std::vector<PlannedShard> shards_;
+  PackCut cut_;
+  uint64_t files_ = 0;
   std::string options_json_;
   std::string digest_;
   uint64_t payload_bytes_ = 0;

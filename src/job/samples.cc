@@ -230,6 +230,7 @@ class Grouper {
     const bool demanded = !options_.fields.empty() || options_.on_missing.has_value();
     const OnMissing policy = options_.on_missing.value_or(OnMissing::kError);
     if (!demanded || policy == OnMissing::kIgnore) return {};
+    if (policy == OnMissing::kError) HR_CHECK(check_fields());
     const std::vector<uint32_t> required = required_fields();
 
     std::vector<bool> drop_field(set_.fields.size());
@@ -261,6 +262,17 @@ class Grouper {
       note(dropped, "field", "left out, not being in every sample");
       std::erase_if(claims_, [&](const Claim& claim) { return drop_field[claim.field]; });
     }
+    return {};
+  }
+
+  // Where no file has a wanted field, there may be no sample either that could lack it.
+  Status check_fields() const {
+    if (sources_.files.size() == 0) return {};
+    for (const std::string& field : options_.fields)
+      if (std::ranges::find(set_.fields, field) == set_.fields.end())
+        return Error{.code = Code::kUsage,
+                     .message = "no file has the field '" + field + "'",
+                     .hint = "Fields are what follows the first dot of a name: see --key."};
     return {};
   }
 

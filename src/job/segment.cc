@@ -1,48 +1,13 @@
 #include "job/segment.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/try.h"
 #include "format/tar_writer.h"
-#include "io/file.h"
-#include "io/system_error.h"
 
 namespace headrace {
 namespace {
-
-Error changed(const Sources& sources, uint64_t file, const std::string& how) {
-  return {.code = Code::kChanged,
-          .message = "'" + sources.full_path(file) + "' " + how + " since it was listed",
-          .origin = {},
-          .hint =
-              "Run it again when the files are at rest (with --replace, for it is another "
-              "input then), or leave such samples out with --on-error skip."};
-}
-
-Result<File> open_source(const Sources& sources, uint64_t file) {
-  const FileList::Entry& entry = sources.files[file];
-  const SourceRoot& root = sources.roots[entry.root];
-  File opened = open_file(root.folder.get(), sources.files.path(file).data(), O_RDONLY);
-  if (opened.is_open()) return opened;
-  if (errno == ENOENT || errno == ENOTDIR) return changed(sources, file, "vanished");
-  return system_error("read", sources.full_path(file), errno);
-}
-
-// Size and time are those of the listing.
-Status check_source(const Sources& sources, uint64_t file, const File& opened) {
-  const FileList::Entry& entry = sources.files[file];
-  struct stat info;
-  if (::fstat(opened.get(), &info) != 0)
-    return system_error("look at", sources.full_path(file), errno);
-  const int64_t mtime = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
-  if (static_cast<uint64_t>(info.st_size) == entry.bytes && mtime == entry.mtime_ns) return {};
-  return changed(sources, file, "changed");
-}
 
 Error undecodable(const SkippedSample& sample) {
   return {.code = Code::kCorrupt,
@@ -131,28 +96,16 @@ bool SegmentCutter::leave_out(Segment& segment, const SampleEntry& sample) {
   if (known != left_out_.end()) return leave(known->second);
   if (!skip_) return false;
   const Sources& sources = plan_.sources();
-  const auto check = [&sources](uint64_t file) -> Status {
-    HR_TRY(const File opened, open_source(sources, file));
-    return check_source(sources, file, opened);
-  };
   for (uint32_t i = 0; i < sample.members; ++i) {
     const SampleMember& member = plan_.member(sample, i);
     if (member.file == SampleMember::kLabel) continue;
-    const Status status = check(member.file);
+    const Status status = sources.check(member.file);
     if (status.ok()) continue;
     return leave({.key = std::string(plan_.set().key(sample)),
                   .file = sources.full_path(member.file),
                   .reason = status.error().to_string()});
   }
   return false;
-}
-
-void SegmentBuffer::reserve(size_t wanted, size_t kept) {
-  if (wanted <= capacity) return;
-  auto larger = std::make_unique_for_overwrite<std::byte[]>(wanted);
-  if (kept > 0) std::memcpy(larger.get(), bytes.get(), kept);
-  bytes = std::move(larger);
-  capacity = wanted;
 }
 
 Result<SegmentReader> SegmentReader::make(const PackPlan& plan, bool skip) {
@@ -189,6 +142,7 @@ Status SegmentReader::fill(Segment& segment) {
     segment.skipped.push_back(std::move(skipped));
     at = {position + 1, 0, 0};
   }
+  take_checksums(segment.bytes(), segment.placed);
   return {};
 }
 
@@ -217,12 +171,19 @@ Status SegmentReader::fill_sample(Segment& segment, PackCursor& at) {
 void SegmentReader::put_header(Segment& segment, const PackCursor& at, const SampleEntry& sample,
                                uint64_t size) {
   header_.clear();
-  plan_.member_name(sample, plan_.member(sample, at.member), name_);
+  const SampleMember& member = plan_.member(sample, at.member);
+  plan_.member_name(sample, member, name_);
   append_tar_header(header_, name_, size);
   const size_t begin = segment.used;
   std::memcpy(segment.buffer.bytes.get() + begin, header_.data(), header_.size());
   segment.used += header_.size();
-  segment.placed.push_back({at.position, at.member, begin, segment.used, size});
+  segment.placed.push_back({.key = plan_.set().key(sample),
+                            .field = member.field,
+                            .first = at.member == 0,
+                            .last = at.member + 1 == sample.members,
+                            .header = begin,
+                            .data = segment.used,
+                            .size = size});
 }
 
 Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample) {
@@ -244,7 +205,7 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
     const std::string label = std::to_string(sample.label);
     std::memcpy(into.data(), label.data(), label.size());
   } else {
-    HR_CHECK(read_file(member.file, at.offset, into));
+    HR_CHECK(plan_.sources().read(member.file, at.offset, into));
   }
   segment.used += into.size();
   at.offset = end;
@@ -264,7 +225,7 @@ Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
   const uint64_t size = plan_.member_bytes(sample, member);
   file_.reserve(size);
   const MutableBytes file(file_.bytes.get(), size);
-  HR_CHECK(read_file(member.file, 0, file));
+  HR_CHECK(plan_.sources().read(member.file, 0, file));
   auto packed = pictures_->run(file);
   corrupt_ = !packed.ok();
   if (!packed.ok()) return std::move(packed).error();
@@ -282,18 +243,6 @@ Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
   report.changed += packed->data() != file.data() ? 1 : 0;
   report.bytes_before += size;
   report.bytes_after += packed->size();
-  return {};
-}
-
-// One open, one read, and one look at size and time afterwards: a file that changed before or while
-// it was read is noticed.
-Status SegmentReader::read_file(uint64_t file, uint64_t offset, MutableBytes into) {
-  const Sources& sources = plan_.sources();
-  HR_TRY(const File opened, open_source(sources, file));
-  const ssize_t got = read_fully(opened.get(), into, offset);
-  if (got < 0) return system_error("read", sources.full_path(file), errno);
-  HR_CHECK(check_source(sources, file, opened));
-  if (static_cast<size_t>(got) != into.size()) return changed(sources, file, "changed");
   return {};
 }
 

@@ -12,8 +12,10 @@
 
 #include "headrace/bytes.h"
 #include "headrace/result.h"
+#include "job/buffer_pool.h"
 #include "job/pack_plan.h"
 #include "job/picture_pass.h"
+#include "job/shard_object.h"
 
 namespace headrace {
 
@@ -24,25 +26,6 @@ struct PackCursor {
   uint32_t member = 0;
   uint64_t offset = 0;
   bool operator==(const PackCursor&) const = default;
-};
-
-/// A member whose header lies in a segment; offsets from the segment's beginning.
-struct PlacedMember {
-  uint64_t position = 0;
-  uint32_t member = 0;
-  uint64_t header = 0;
-  uint64_t data = 0;
-  uint64_t size = 0;  ///< of the payload
-};
-
-/// Memory for one segment.
-struct SegmentBuffer {
-  std::unique_ptr<std::byte[]> bytes;
-  size_t capacity = 0;
-
-  explicit operator bool() const { return bytes != nullptr; }
-  /// Drops the contents when it has to grow, but for the first `kept` bytes.
-  void reserve(size_t wanted, size_t kept = 0);
 };
 
 /// Samples to leave out, by position.
@@ -66,8 +49,11 @@ struct Segment {
   size_t capacity = 0;   ///< bytes that its buffer needs; more when pictures grow
   uint64_t planned = 0;  ///< bytes of the plan that it stands for, for progress
 
+  ByteView bytes() const { return {buffer.bytes.get(), used}; }
+
   SegmentBuffer buffer;
   size_t used = 0;
+  std::string packed;  ///< the bytes as a compressed container has them
   std::vector<PlacedMember> placed;
   std::vector<SkippedSample> skipped;
   PictureReport pictures;
@@ -118,7 +104,6 @@ class SegmentReader {
   Status fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample);
   Status fill_picture(Segment& segment, const PackCursor& at, const SampleEntry& sample);
   void put_header(Segment& segment, const PackCursor& at, const SampleEntry& sample, uint64_t size);
-  Status read_file(uint64_t file, uint64_t offset, MutableBytes into);
   SkippedSample note(const PackCursor& at, const Error& error) const;
 
   const PackPlan& plan_;

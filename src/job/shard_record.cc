@@ -142,7 +142,9 @@ Result<ShardRecord> decode_record(ByteView bytes, const std::string& path) {
     sample.key = reader.text();
     sample.file = reader.text();
     sample.reason = reader.text();
-    sample.corrupt = reader.number<uint8_t>() != 0;
+    const auto flag = reader.number<uint8_t>();
+    if (flag > 1) return corrupt;
+    sample.corrupt = flag == 1;
   }
   record.skipped_samples = reader.number<uint32_t>();
   record.corrupt_samples = reader.number<uint32_t>();

@@ -175,13 +175,13 @@ void add_hints(const Dataset& set, Survey& out) {
       if (partial(field))
         hint("The field '" + field.name + "' is missing in " +
              format_number_of(set.size() - field.count, "sample") + ".");
-  const bool tar = set.manifest().container == Container::kTar;
-  if (tar && set.shards() > 1 &&
+  const bool archives = set.manifest().container != Container::kFiles;
+  if (archives && set.shards() > 1 &&
       static_cast<double>(out.shard_bytes.max) >
           kUneven * static_cast<double>(out.shard_bytes.median))
     hint("The shards are uneven: the largest is " + format_bytes(out.shard_bytes.max) +
          ", the median " + format_bytes(out.shard_bytes.median) + ".");
-  if (tar && set.shards() == 1 && set.manifest().bytes > uint64_t{1} << 30)
+  if (archives && set.shards() == 1 && set.manifest().bytes > uint64_t{1} << 30)
     hint("All samples are in one shard: several can be written, copied and checked in parallel.");
   if (out.classes && out.classes->classes.size() > 1 &&
       out.classes->neighbours_alike > (1 + out.classes->neighbours_expected) / 2)

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "base/try.h"
+#include "dataset/containers.h"
 #include "format/key_rule.h"
 #include "io/urls.h"
 #include "job/verify_objects.h"
@@ -20,8 +21,6 @@
 
 namespace headrace {
 namespace {
-
-constexpr std::string_view kTar = ".tar";
 
 unsigned thread_count(const VerifyOptions& options) {
   return options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -87,7 +86,10 @@ class ManifestCheck {
  private:
   Status check_shard(uint32_t number) {
     if (progress_.stopped()) return Progress::interrupted();
-    KnownShard shard{.number = number, .bytes = catalog_->table().bytes[number], .rule = rule_};
+    KnownShard shard{.number = number,
+                     .container = catalog_->manifest().container,
+                     .bytes = catalog_->table().bytes[number],
+                     .rule = rule_};
     auto name = catalog_->shard_name(number);
     auto checksum = catalog_->shard_checksum(number);
     if (!name.ok() || !checksum.ok()) {
@@ -283,7 +285,7 @@ Error nothing_at(const std::string& location) {
   return {.code = Code::kNotFound,
           .message = "there is no data set",
           .origin = {.shard = location},
-          .hint = "Name a folder with headrace.json, or tar shards."};
+          .hint = "Name a folder with headrace.json, or shards."};
 }
 
 /// Where the manifest of `location` would be: itself, or the folder it is in.
@@ -304,7 +306,7 @@ Result<std::vector<std::string>> shards_in(const Store& store) {
   HR_TRY(const auto entries, store.list(""));
   std::vector<std::string> names;
   for (const StoreEntry& entry : entries)
-    if (entry.path.ends_with(kTar)) names.push_back(store.name() + "/" + entry.path);
+    if (container_of(entry.path)) names.push_back(store.name() + "/" + entry.path);
   if (!names.empty()) return names;
   if (entries.empty()) return nothing_at(store.name());
   return Error{
@@ -317,17 +319,17 @@ Result<std::vector<std::string>> shards_in(const Store& store) {
 Status look(const VerifyOptions& options, Findings& findings, Progress& progress,
             VerifyReport& report) {
   HR_TRY(std::vector<std::string> paths, expand_locations(options.locations));
-  if (paths.size() == 1 && !paths.front().ends_with(kTar)) {
+  if (paths.size() == 1 && !container_of(paths.front())) {
     HR_TRY(const auto store, open_store(folder_of(paths.front())));
     HR_TRY(report.has_manifest, store->exists(kManifestName));
     if (report.has_manifest) return ManifestCheck(store, options, findings, progress).run(report);
     HR_TRY(paths, shards_in(*store));
   }
-  const auto other =
-      std::ranges::find_if_not(paths, [](const std::string& path) { return path.ends_with(kTar); });
+  const auto other = std::ranges::find_if_not(
+      paths, [](const auto& path) { return container_of(path).has_value(); });
   if (other != paths.end())
     return Error{.code = Code::kUsage,
-                 .message = "several locations are verified together only if all are tar shards",
+                 .message = "several locations are verified together only if all are shards",
                  .origin = {.shard = *other},
                  .hint = "Verify them one by one."};
   return check_without_manifest(paths, options, findings, progress, report);

@@ -5,6 +5,7 @@
 
 #include "base/try.h"
 #include "io/urls.h"
+#include "job/versions.h"
 
 namespace headrace {
 namespace {
@@ -25,6 +26,18 @@ void know_files(const Catalog& catalog, const std::string& folder, Names& known)
     for (uint32_t i = 0; i < (*index)->size(); ++i)
       for (const IndexMember& member : (*index)->members(i))
         known.insert(folder + std::string((*index)->object(member.object)));
+  }
+}
+
+/// Roots of the versions, and what those name that can be read.
+void know_versions(const Store& store, const std::string& folder, Names& known) {
+  const auto versions = read_versions(store);
+  if (!versions.ok()) return;
+  for (const Version& version : *versions) {
+    known.insert(folder + version.path);
+    const auto objects = version_objects(store, version);
+    if (!objects.ok()) continue;
+    for (const StoreEntry& object : *objects) known.insert(folder + object.path);
   }
 }
 
@@ -60,6 +73,8 @@ Status check_objects(const std::shared_ptr<Store>& store, const Catalog& catalog
   Names known(shards.begin(), shards.end());
   know_tables(manifest, beside, known);
   if (manifest.container == Container::kFiles) know_files(catalog, base, known);
+
+  know_versions(*store, beside, known);
 
   HR_TRY(const auto entries, store->list(""));
   for (const StoreEntry& entry : entries)

@@ -18,8 +18,9 @@ namespace headrace {
 /// What a manifest knows of a shard.
 struct KnownShard {
   uint32_t number = 0;
-  std::string name = {};  ///< full path or URL
-  uint64_t bytes = 0;
+  Container container = Container::kTar;
+  std::string name = {};                         ///< full path or URL
+  uint64_t bytes = 0;                            ///< of the object
   uint64_t xxh3 = 0;                             ///< 0: unknown
   KeyRule rule = {};                             ///< that gave members their key and field
   std::shared_ptr<const ShardIndex> index = {};  ///< nullptr: damaged

@@ -39,6 +39,7 @@ TEST(NameTemplate, BadTemplatesAreRefused) {
         "a/../%d.tar", "_headrace/%d.tar", "{3..1}.tar", "{a..b}.tar", "{1..2.tar", "%d-{0..1}.tar",
         "{0..1..0}.tar", "@99999999999999999999999.tar", "a//%d.tar", "%"})
     EXPECT_EQ(NameTemplate::parse(text).ok(), false) << text;
+  EXPECT_FALSE(NameTemplate::parse(std::string_view("a\0b-%d.tar", 10)).ok());
 }
 
 }  // namespace

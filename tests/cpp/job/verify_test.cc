@@ -93,7 +93,7 @@ Scanned scan(const std::string& path, const std::vector<uint64_t>& headers = {})
   auto source = open_object(path);
   EXPECT_TRUE(source.ok());
   auto result = scan_archive(
-      **source, progress,
+      **source, true, progress,
       {.on_member = [&](const TarMember& member) { seen.names.push_back(member.name); },
        .on_problem =
            [&](ScanProblem kind, const Error& error) {

@@ -1,0 +1,252 @@
+#include "job/map/map_shards.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/try.h"
+#include "format/shard_index.h"
+#include "job/first_error.h"
+#include "job/in_order.h"
+#include "job/map/mapped_shard.h"
+#include "job/map/mapper.h"
+#include "job/reshape/segment.h"
+
+namespace headrace {
+namespace {
+
+constexpr auto kBetweenLooks = std::chrono::milliseconds(20);  // whether to stop
+
+// A sample on its way from the input to its shard.
+struct Unit {
+  uint64_t task = 0;
+  uint64_t number = 0;  ///< in the shard
+  bool last = false;
+  Pick pick = {};
+  std::shared_ptr<const ShardIndex> index = {};  ///< keeps that of `pick`
+  uint64_t read_bytes = 0;
+  uint64_t held_bytes = 0;
+  Mapped mapped = {};
+};
+
+class MapRun {
+ public:
+  MapRun(const ReshapePlan& plan, const MapOptions& options, Store& store, Publication& publication,
+         const std::vector<uint64_t>& tasks, Progress& progress)
+      : plan_(plan),
+        step_(*plan.assignment().map),
+        options_(options),
+        store_(store),
+        publication_(publication),
+        tasks_(tasks),
+        progress_(progress),
+        indexes_(plan.inputs()),
+        picks_(plan.inputs(), plan.order(), indexes_) {
+    begin_task();
+  }
+
+  Status run() {
+    HR_TRY(const SandboxRoot root, SandboxRoot::create(options_.scratch));
+    const std::jthread watch([this](const std::stop_token& done) { kill_on_stop(done); });
+    {
+      std::vector<std::jthread> others;
+      for (unsigned i = 1; i < options_.threads; ++i)
+        others.emplace_back([this, &root, i] { work(root, i); });
+      work(root, 0);
+    }
+    if (error_.is_set()) return error_.take();
+    if (progress_.stopped() && !(task_ == tasks_.size() && shards_.empty()))
+      return Progress::interrupted();
+    return {};
+  }
+
+ private:
+  void kill_on_stop(const std::stop_token& done) {
+    while (!done.stop_requested() && !progress_.stopped())
+      std::this_thread::sleep_for(kBetweenLooks);
+    if (progress_.stopped()) children_.kill_all();
+  }
+
+  void work(const SandboxRoot& root, unsigned thread) {
+    auto mapper = make_mapper(step_, children_, root, options_.python, thread);
+    if (!mapper.ok()) return fail({}, std::move(mapper).error());
+    while (auto unit = next()) {
+      Status status = map(**mapper, *unit);
+      if (progress_.stopped()) break;  // its process may have been killed for that
+      const Unit where{
+          .task = unit->task, .number = unit->number, .pick = unit->pick, .index = unit->index};
+      if (status.ok()) status = deliver(*std::move(unit));
+      if (!status.ok()) fail(where, std::move(status).error());
+    }
+    changed_.notify_all();
+  }
+
+  void begin_task() {
+    if (task_ == tasks_.size()) return;
+    shard_ = plan_.shard(tasks_[task_]);
+    number_ = 0;
+  }
+
+  // The next sample, when there is memory for it. Nothing at the end.
+  std::optional<Unit> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return error_.is_set() || progress_.stopped() || held_bytes_ < options_.memory_bytes;
+    });
+    if (error_.is_set() || progress_.stopped() || task_ == tasks_.size()) return std::nullopt;
+    Unit unit{.task = tasks_[task_], .number = number_, .last = number_ + 1 == shard_.samples};
+    if (Status read = picks_.read(shard_.first + number_); !read.ok()) {
+      set_error(unit.task, unit.number, std::move(read).error());
+      return std::nullopt;
+    }
+    unit.pick = picks_.picks().front();
+    unit.index = picks_.indexes().front();
+    unit.held_bytes = unit.read_bytes = picks_.bytes();
+    held_bytes_ += unit.held_bytes;
+    ++number_;
+    if (unit.last) {
+      ++task_;
+      begin_task();
+    }
+    return unit;
+  }
+
+  Status map(Mapper& mapper, Unit& unit) {
+    HR_TRY(const MapSample sample, read(unit));
+    HR_TRY(unit.mapped, mapper.run(sample, unit.pick.position));
+    if (unit.mapped.failed.empty()) {
+      for (const MapSample& made : unit.mapped.samples)
+        if (const Status named = check_names(made); !named.ok())
+          unit.mapped.failed = named.error().message;
+    }
+    if (unit.mapped.failed.empty() || step_.skip) return {};
+    return Error{.message = unit.mapped.failed,
+                 .hint = "Mend it, or leave such samples out with --on-error skip."};
+  }
+
+  Result<MapSample> read(const Unit& unit) const {
+    const ShardIndex& index = *unit.pick.index;
+    HR_TRY(const auto source, plan_.inputs().source(unit.pick.shard));
+    MapSample sample{.key = key(unit), .fields = {}};
+    for (const IndexMember& member : index.members(unit.pick.sample)) {
+      std::string bytes(member.size, '\0');
+      HR_CHECK(source->read_at(member.offset, as_writable_bytes(bytes)));
+      if (is_damaged(as_bytes(bytes), index.checksum(member)))
+        return damaged_payload({.member = std::string(index.key(unit.pick.sample)) + "." +
+                                          index.fields()[member.field],
+                                .offset = member.offset});
+      sample.fields.emplace_back(index.fields()[member.field], std::move(bytes));
+    }
+    return sample;
+  }
+
+  std::string key(const Unit& unit) const {
+    return plan_.assignment().rekey ? numbered_key(unit.pick.position)
+                                    : std::string(unit.pick.index->key(unit.pick.sample));
+  }
+
+  Status deliver(Unit unit) {
+    const uint64_t before = unit.held_bytes;
+    for (const MapSample& sample : unit.mapped.samples)
+      for (const auto& [name, bytes] : sample.fields) unit.held_bytes += bytes.size();
+    Shard* shard = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      held_bytes_ += unit.held_bytes - before;
+      std::unique_ptr<Shard>& known = shards_[unit.task];
+      if (!known) known = std::make_unique<Shard>(plan_, store_, publication_, unit.task);
+      shard = known.get();
+    }
+    const uint64_t task = unit.task;
+    const uint64_t number = unit.number;
+    bool finished = false;
+    HR_TRY(const bool taken, shard->units.add(number, std::move(unit), [&](Unit ready) {
+      finished = ready.last;
+      return write(*shard, ready);
+    }));
+    static_cast<void>(taken);  // nothing drops them
+    if (!finished) return {};
+    const std::lock_guard lock(mutex_);
+    shards_.erase(task);
+    return {};
+  }
+
+  struct Shard {
+    Shard(const ReshapePlan& plan, Store& store, Publication& publication, uint64_t task)
+        : mapped(store, publication, task, publication.shard_folder() + plan.shard(task).name,
+                 plan.container()) {}
+    InOrder<Unit> units;
+    MappedShard mapped;
+  };
+
+  Status write(Shard& shard, Unit& unit) {
+    if (!unit.mapped.failed.empty() || unit.mapped.samples.empty())
+      shard.mapped.skip({.key = key(unit), .file = "", .reason = reason(unit)});
+    else
+      for (const MapSample& sample : unit.mapped.samples) HR_CHECK(shard.mapped.add(sample));
+    if (unit.last) HR_CHECK(shard.mapped.finish());
+    progress_.bytes += unit.read_bytes;
+    ++progress_.items;
+    const std::lock_guard lock(mutex_);
+    held_bytes_ -= unit.held_bytes;
+    changed_.notify_all();
+    return {};
+  }
+
+  static std::string reason(const Unit& unit) {
+    return unit.mapped.failed.empty() ? "nothing was left of it" : unit.mapped.failed;
+  }
+
+  // Samples are taken in order, so those before a failed one are under way and will be heard.
+  void fail(const Unit& where, Error error) {
+    if (progress_.stopped()) return;  // what was killed fails
+    if (where.pick.index != nullptr) {
+      const auto name = plan_.inputs().shard_name(where.pick.shard);
+      error = std::move(error).at({.shard = name.ok() ? *name : "",
+                                   .member = std::string(key(where)),
+                                   .offset = Origin::kNoOffset});
+    }
+    const std::lock_guard lock(mutex_);
+    set_error(where.task, where.number, std::move(error));
+  }
+
+  void set_error(uint64_t task, uint64_t number, Error error) {
+    changed_.notify_all();
+    error_.set(task, number, std::move(error));
+  }
+
+  const ReshapePlan& plan_;
+  const MapStep& step_;
+  const MapOptions& options_;
+  Store& store_;
+  Publication& publication_;
+  const std::vector<uint64_t>& tasks_;
+  Progress& progress_;
+  Children children_;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  IndexTable indexes_;
+  PickReader picks_;
+  size_t task_ = 0;      // number in tasks_ of the next sample's
+  uint64_t number_ = 0;  // of the next sample in the shard
+  OutputShard shard_;
+  uint64_t held_bytes_ = 0;
+  std::map<uint64_t, std::unique_ptr<Shard>> shards_;
+  FirstError error_;
+};
+
+}  // namespace
+
+Status map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
+                  Publication& publication, const std::vector<uint64_t>& tasks,
+                  Progress& progress) {
+  if (tasks.empty()) return {};
+  return MapRun(plan, options, store, publication, tasks, progress).run();
+}
+
+}  // namespace headrace

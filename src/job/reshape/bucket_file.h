@@ -1,0 +1,78 @@
+// A bucket of samples on scratch storage: appended by many threads in any order, read back whole.
+//
+//   record   position u64 | tar bytes u64 | key bytes u32 | members u32 | key
+//            | (field u32, checksum u32, size u64)…
+//            | the sample as it will lie in the archive, headers and padding included
+//
+// Ownership: the file has no name; it goes with the object, or with the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/bytes.h"
+#include "headrace/result.h"
+#include "io/file.h"
+#include "job/shard_object.h"
+
+namespace headrace {
+
+/// The error of what lies between the passes and is not what was written: `how` ("is damaged").
+Error damaged_between_passes(const std::string& how, Origin origin);
+
+/// Room for records at the end of a thread's or a bucket's buffer.
+void append_bucket_record(std::string& out, uint64_t position, std::string_view key,
+                          std::span<const PlacedMember> members, ByteView tar);
+
+/// Thread-safe while it is filled; load() when all have been added.
+class BucketFile {
+ public:
+  static Result<std::unique_ptr<BucketFile>> create(const std::string& folder, size_t buffer_bytes);
+
+  /// A record of append_bucket_record().
+  Status add(std::string_view record);
+
+  struct Entry {
+    uint64_t position = 0;
+    std::string_view key;  ///< in `bytes` of the Loaded, as all that follows
+    ByteView members;
+    ByteView tar;
+    ByteView record;  ///< all of it
+  };
+  struct Loaded {
+    std::unique_ptr<std::byte[]> bytes;
+    std::vector<Entry> entries;  ///< by position
+  };
+  /// Reads it into memory and frees its storage.
+  Result<Loaded> load();
+
+ private:
+  BucketFile(File file, std::string folder, size_t buffer_bytes)
+      : file_(std::move(file)), folder_(std::move(folder)), buffer_bytes_(buffer_bytes) {}
+  Status flush();
+
+  File file_;
+  const std::string folder_;
+  const size_t buffer_bytes_;
+  std::mutex mutex_;
+  std::string buffer_;
+  uint64_t written_ = 0;
+};
+
+/// The record at the beginning of `bytes`, which may hold only a part of it. Gives its size: where
+/// that is more than `bytes` has, or 0, nothing else was found out yet. Nothing: it is no record.
+std::optional<uint64_t> parse_bucket_record(ByteView bytes, BucketFile::Entry& entry);
+
+/// The members of an entry with this key, which `into` keeps; `at`: where its tar bytes begin.
+/// False: they are not what its tar bytes can hold.
+[[nodiscard]] bool read_members(const BucketFile::Entry& entry, std::string_view key, size_t at,
+                                const std::vector<std::string>& fields,
+                                std::vector<PlacedMember>& into);
+
+}  // namespace headrace
