@@ -17,11 +17,12 @@ pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(AVIF REQUIRED IMPORTED_TARGET libavif)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET libzstd liblz4 libdeflate zlib)
 
 # What each module links beyond the modules below it.
 set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})
 set(HEADRACE_io_LIBRARIES nlohmann_json::nlohmann_json pugixml::pugixml)
-set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2)
+set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2 PkgConfig::COMPRESSION)
 set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::HWY
     nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)
 set(HEADRACE_plan_LIBRARIES nlohmann_json::nlohmann_json)

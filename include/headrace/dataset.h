@@ -76,6 +76,8 @@ struct OpenOptions {
   /// The folder of the node's cache for what is read of remote stores. Empty: that of
   /// HEADRACE_CACHE, if it is set; "off": none.
   std::string cache_folder = {};
+  /// Indexes of shards that are kept although nobody holds them.
+  uint64_t index_memory_bytes = uint64_t{256} << 20;
 };
 
 class Dataset {
@@ -105,7 +107,8 @@ class Dataset {
   bool has_manifest() const;
   /// Of this process and this data set; zeros without a cache.
   CacheCounters cache_counters() const;
-  /// Whether samples are read over a network.
+  /// Whether reads take so long that they shall be asked for ahead: over a network, or because
+  /// shards are compressed.
   bool is_remote() const;
 
   /// Full path or URL of a shard.

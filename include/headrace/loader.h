@@ -55,7 +55,8 @@ struct LoaderOptions {
   std::optional<MixRows> mix;                 ///< mixup and cutmix
   std::vector<FieldSpec> fields;              ///< empty: every field of the data set as bytes
   unsigned threads = 0;                       ///< that decode and copy; 0: processors, at most 16
-  uint64_t memory_bytes = uint64_t{1} << 30;  ///< for batches in flight
+  uint64_t memory_bytes = uint64_t{1} << 30;  ///< for batches in flight; as much again for bytes
+                                              ///< of remote data sets that are fetched ahead
   unsigned prefetch = 0;                      ///< batches ahead; 0: as memory allows, 2 to 8
   OnError on_error = OnError::kRaise;
   uint64_t max_errors = 100;   ///< an epoch, before skip and gray turn into raise

@@ -10,12 +10,13 @@ namespace {
 void make_kernel(int size, double sigma, std::vector<float>& kernel) {
   kernel.resize(static_cast<size_t>(size));
   double sum = 0;
+  const int middle = (size - 1) / 2;
   for (int i = 0; i < size; ++i) {
-    const double x = i - (size - 1) / 2;
+    const double x = i - middle;
     sum += std::exp(-x * x / (2 * sigma * sigma));
   }
   for (int i = 0; i < size; ++i) {
-    const double x = i - (size - 1) / 2;
+    const double x = i - middle;
     kernel[static_cast<size_t>(i)] =
         static_cast<float>(std::exp(-x * x / (2 * sigma * sigma)) / sum);
   }

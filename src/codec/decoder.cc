@@ -137,6 +137,17 @@ Result<DynamicRow> Decoder::decode_dynamic(ByteView encoded, const RowKey& key,
   return DynamicRow{*row_shape_.dtype, buffers.shape, row};
 }
 
+Error Decoder::no_memory() { return {Code::kUsage, "there is no memory for the row", {}, {}}; }
+
+Status Decoder::decode_placed(ByteView encoded, const RowKey& key, Scratch& scratch,
+                              const Place& place) const {
+  HR_TRY(const DynamicRow row, decode_dynamic(encoded, key, scratch));
+  std::byte* into = place(row.shape);
+  if (into == nullptr) return no_memory();
+  std::copy(row.bytes.begin(), row.bytes.end(), into);
+  return Status();
+}
+
 Result<std::unique_ptr<Decoder>> make_decoder(const FieldSpec& spec) {
   if (spec.name.empty()) return Error{Code::kUsage, "a column needs a name", {}, {}};
   if (spec.sources.empty())

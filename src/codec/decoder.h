@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -93,12 +94,20 @@ class Decoder {
   virtual Result<DynamicRow> decode_dynamic(ByteView encoded, const RowKey& key,
                                             Scratch& scratch) const;
 
+  /// The same straight into memory that `place` gives for a row of that shape once it is known;
+  /// nullptr there is an error. What lies there after an error is undefined.
+  using Place = std::function<std::byte*(std::span<const int64_t> shape)>;
+  virtual Status decode_placed(ByteView encoded, const RowKey& key, Scratch& scratch,
+                               const Place& place) const;
+
   /// What stands for a row that could not be decoded: a picture in the middle between black and
   /// white. False, with the row as it was, for other decoders and for rows that are kDynamic.
   virtual bool write_gray(MutableBytes) const { return false; }
 
  protected:
   explicit Decoder(RowShape row_shape) : row_shape_(std::move(row_shape)) {}
+
+  static Error no_memory();
 
  private:
   RowShape row_shape_;

@@ -226,7 +226,7 @@ class Planner {
     return Status();
   }
 
-  void note(const char* name, Json drawn) {
+  void note(const char* name, const Json& drawn) {
     if (log_ == nullptr) return;
     Json entry = {{"op", name}};
     entry.update(drawn);

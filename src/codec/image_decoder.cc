@@ -62,22 +62,24 @@ class ImageDecoder final : public Decoder {
   Result<DynamicRow> decode_dynamic(ByteView encoded, const RowKey& key,
                                     Scratch& scratch) const override {
     HR_TRY(const Prepared prepared, prepare(encoded, key, scratch));
-    const Picture& picture = prepared.picture;
-    const Size size = prepared.row_size();
     Scratch::Buffers& buffers = scratch.buffers();
-    buffers.shape.clear();
-    if (prepared.view_count > 0) buffers.shape.push_back(static_cast<int64_t>(prepared.view_count));
-    if (spec_.layout == Layout::chw) {
-      buffers.shape.insert(buffers.shape.end(), {picture.channels, size.height, size.width});
-    } else {
-      buffers.shape.insert(buffers.shape.end(), {size.height, size.width, picture.channels});
-    }
+    set_shape(prepared, buffers.shape);
     const DType dtype = image_row_dtype(spec_);
     size_t bytes = dtype_size(dtype);
     for (const int64_t side : buffers.shape) bytes *= static_cast<size_t>(side);
     const MutableBytes row = buffers.row.take(bytes);
     write(prepared, false, row.data());
     return DynamicRow{dtype, buffers.shape, row};
+  }
+
+  Status decode_placed(ByteView encoded, const RowKey& key, Scratch& scratch,
+                       const Place& place) const override {
+    HR_TRY(const Prepared prepared, prepare(encoded, key, scratch));
+    set_shape(prepared, scratch.buffers().shape);
+    std::byte* row = place(scratch.buffers().shape);
+    if (row == nullptr) return no_memory();
+    write(prepared, true, row);
+    return Status();
   }
 
   bool write_gray(MutableBytes row) const override {
@@ -150,6 +152,18 @@ class ImageDecoder final : public Decoder {
                                i == 0 ? held : all, buffers));
     }
     return prepared;
+  }
+
+  void set_shape(const Prepared& prepared, std::vector<int64_t>& shape) const {
+    const int channels = prepared.picture.channels;
+    const Size size = prepared.row_size();
+    shape.clear();
+    if (prepared.view_count > 0) shape.push_back(static_cast<int64_t>(prepared.view_count));
+    if (spec_.layout == Layout::chw) {
+      shape.insert(shape.end(), {channels, size.height, size.width});
+    } else {
+      shape.insert(shape.end(), {size.height, size.width, channels});
+    }
   }
 
   Status check_pixels(Size size) const {

@@ -1,7 +1,9 @@
 #include "headrace/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -46,7 +48,8 @@ class Loader::Impl {
       : setup(std::move(made)),
         state(begin_run(*setup.schedule, fingerprints(setup.options))),
         begin(state),
-        pool(setup.options.prefetch + kSpareSlots, setup.options.shared_memory) {}
+        pool({.keep = setup.options.prefetch + kSpareSlots,
+              .shared = setup.options.shared_memory}) {}
   ~Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -54,6 +57,8 @@ class Loader::Impl {
   Status start_run();
   void start_ahead();
   void end_run();
+  void put(std::optional<EpochRun>& place, std::optional<EpochRun> run);
+  void stop();
   bool forked() const {
     return (current && current->run->forked()) || (ahead && ahead->run->forked());
   }
@@ -68,27 +73,46 @@ class Loader::Impl {
   uint64_t skipped = 0;      ///< of this worker's steps since `begin`
   bool just_loaded = false;  ///< rewinding goes to the loaded state
   uint64_t row_errors = 0;   ///< of this epoch
-  bool stopped = false;
   std::optional<Timer::Clock::time_point> started;
 
   SlotPool pool;
   Timers timers;
   std::unique_ptr<AuditWriter> audit;
+  // The consumer's thread alone changes the runs; stop() looks at them from others.
+  std::mutex runs_mutex;
+  std::atomic<bool> stopped{false};
   std::optional<EpochRun> current;
   std::optional<EpochRun> ahead;  ///< of the next epoch, most likely
 };
+
+/// The run that was in this place ends after the lock, with the argument: that takes as long as its
+/// last read.
+void Loader::Impl::put(std::optional<EpochRun>& place, std::optional<EpochRun> run) {
+  std::scoped_lock lock(runs_mutex);
+  place.swap(run);
+  if (place && stopped) place->run->stop();
+}
+
+void Loader::Impl::stop() {
+  std::scoped_lock lock(runs_mutex);
+  stopped = true;
+  if (forked()) return;
+  if (current) current->run->stop();
+  if (ahead) ahead->run->stop();
+}
 
 /// From `begin` on: the run that was made ahead, if it is this one.
 Status Loader::Impl::start_run() {
   const LoaderOptions& o = setup.options;
   if (!started) started = Timer::Clock::now();
   if (ahead && ahead->starts_at(begin, skipped)) {
-    current = std::move(ahead);
+    std::scoped_lock lock(runs_mutex);
+    current.swap(ahead);
   } else {
-    ahead.reset();
-    HR_TRY(current, EpochRun::start(setup, begin, skipped, pool, timers));
+    put(ahead, std::nullopt);
+    HR_TRY(auto run, EpochRun::start(setup, begin, skipped, pool, timers));
+    put(current, std::move(run));
   }
-  ahead.reset();
   if (o.audit_folder.empty()) return {};
   const EpochSteps& steps = current->steps;
   const uint64_t offset = steps.offset_before(std::min(current->first, steps.full_steps()));
@@ -105,11 +129,12 @@ Status Loader::Impl::start_run() {
 /// again, in its place.
 void Loader::Impl::start_ahead() {
   const RunState next = begin.at_epoch(begin.epoch + 1);
-  if (auto run = EpochRun::start(setup, next, 0, pool, timers); run.ok()) ahead = std::move(*run);
+  if (auto run = EpochRun::start(setup, next, 0, pool, timers); run.ok())
+    put(ahead, std::move(*run));
 }
 
 void Loader::Impl::end_run() {
-  current.reset();
+  put(current, std::nullopt);
   audit.reset();
 }
 
@@ -170,7 +195,7 @@ Status Loader::Impl::load(const std::string& json, uint64_t total) {
   HR_TRY(const EpochSteps its_steps, epoch_steps(*schedule, loaded));
   HR_TRY([[maybe_unused]] const uint64_t step, next_step(its_steps, loaded));
   end_run();
-  ahead.reset();
+  put(ahead, std::nullopt);
   setup.schedule = std::move(schedule);
   go_to(std::move(loaded));
   just_loaded = true;
@@ -281,11 +306,6 @@ LoaderStats Loader::stats() const {
   return summarise(impl_->timers, usage, facts);
 }
 
-void Loader::stop() {
-  impl_->stopped = true;
-  if (impl_->forked()) return;
-  if (impl_->current) impl_->current->run->stop();
-  if (impl_->ahead) impl_->ahead->run->stop();
-}
+void Loader::stop() { impl_->stop(); }
 
 }  // namespace headrace

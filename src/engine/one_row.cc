@@ -41,7 +41,7 @@ Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mix
                             " positions; there is no position " + std::to_string(position)};
   const LoaderOptions& o = setup.options;
   const RowOrigin origin = origin_of(plan.row_at(position), *setup.schedule);
-  SlotPool pool(1);
+  SlotPool pool({.keep = 1});
   Timers timers;
   BlockHints hints;
   PlaceFinder finder(o.sets, setup.fields);

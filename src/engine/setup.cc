@@ -192,6 +192,7 @@ Result<Setup> make_setup(LoaderOptions options) {
   }
   HR_TRY(setup.schedule, make_schedule(options, std::move(order)));
   setup.options = std::move(options);
+  setup.span_memory = std::make_shared<SpanMemory>(setup.options.memory_bytes);
   if (setup.options.mix) {
     const OrderOptions& made = setup.schedule->options().order;
     HR_TRY(const EpochSteps steps,
@@ -233,14 +234,15 @@ std::string tail_sentence(const Schedule& schedule, uint64_t total) {
   return text;
 }
 
-std::string explain(const Setup& setup) {
+namespace {
+
+std::string explain_lanes(const Setup& setup) {
   const LoaderOptions& o = setup.options;
   const OrderOptions& order = setup.schedule->options().order;
-  std::string text = tail_sentence(*setup.schedule, order.global_batch) + "\n";
   if (!order.shuffle)
-    return text +
-           "No shuffle: one lane, in the order of the manifest; a rank reads its own "
+    return "No shuffle: one lane, in the order of the manifest; a rank reads its own "
            "samples inside each block.\n";
+  std::string text;
   for (size_t s = 0; s < setup.schedule->sets(); ++s) {
     const Order& lanes = *setup.schedule->order(s);
     text += o.sets[s]->name() + ": " + format_count(order.lanes) + " lanes of about " +
@@ -249,19 +251,39 @@ std::string explain(const Setup& setup) {
             format_bytes(order.window_bytes) + ")\n";
   }
   if (order.lanes % o.world == 0)
-    text += "Each rank reads " + format_count(order.lanes / o.world) +
-            " whole lanes: no sample's block is read by two ranks, but for blocks that a lane's "
-            "edge cuts.\n";
-  else
-    text += "The world of " + std::to_string(o.world) + " does not divide the " +
-            format_count(order.lanes) +
-            " lanes: ranks share the lanes at their edges, and read single samples of their "
-            "blocks; no byte of a sample is read twice.\n";
-  text +=
-      "Samples of files are read one by one, straight into their batch; the page cache holds "
-      "the blocks. Batches in flight may take " +
-      format_bytes(o.memory_bytes) + ".\n";
-  return text;
+    return text + "Each rank reads " + format_count(order.lanes / o.world) +
+           " whole lanes: no sample's block is read by two ranks, but for blocks that a lane's "
+           "edge cuts.\n";
+  return text + "The world of " + std::to_string(o.world) + " does not divide the " +
+         format_count(order.lanes) +
+         " lanes: ranks share the lanes at their edges, and read single samples of their "
+         "blocks; no byte of a sample is read twice.\n";
+}
+
+std::string explain_reads(const Setup& setup) {
+  const std::string memory = format_bytes(setup.options.memory_bytes);
+  const auto fetch = fetch_options(setup);
+  if (!fetch)
+    return "Samples of files are read one by one, straight into their batch; the page cache holds "
+           "the blocks. Batches in flight may take " +
+           memory + ".\n";
+  const std::string what =
+      fetch->whole_parts
+          ? "Blocks of remote shards are fetched ahead in whole parts, every byte once an epoch."
+          : "Of remote shards the rows' own bytes are fetched ahead, neighbours together: this "
+            "rank does not have its lanes to itself, or " +
+                format_bytes(windows_bytes(setup)) +
+                " of windows do not fit into three quarters of memory=, so there are more "
+                "requests.";
+  return what + " Batches in flight may take " + memory +
+         ", and what is fetched ahead as much again.\n";
+}
+
+}  // namespace
+
+std::string explain(const Setup& setup) {
+  return tail_sentence(*setup.schedule, setup.schedule->options().order.global_batch) + "\n" +
+         explain_lanes(setup) + explain_reads(setup);
 }
 
 }  // namespace headrace

@@ -21,7 +21,7 @@ struct Setup {
   std::vector<FieldSpec> fields;
   std::vector<ColumnPlan> columns;
   std::shared_ptr<const Schedule> schedule;
-  std::shared_ptr<SpanMemory> span_memory = std::make_shared<SpanMemory>();  ///< of remote bytes
+  std::shared_ptr<SpanMemory> span_memory;  ///< of remote bytes
 };
 
 /// Code::kUsage says which option is wrong and what it may be.

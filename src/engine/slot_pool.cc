@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
-#include <iterator>
+#include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
-#include <vector>
 
 namespace headrace {
 namespace {
@@ -87,62 +88,95 @@ class Region {
 };
 
 /// Ragged batches differ in size: an eighth of slack, so that few slots have to be made anew.
-uint64_t region_size(uint64_t bytes) {
+uint64_t with_slack(uint64_t bytes) {
   const uint64_t unit = bytes >= kHugePage ? kHugePage : kPage;
   return (bytes + bytes / 8 + unit) / unit * unit;
+}
+
+/// One of eight sizes between a power of two and the next, so that what comes back fits again.
+uint64_t size_class(uint64_t bytes) {
+  const uint64_t unit = std::max(kPage, std::bit_floor(bytes) / 8);
+  return (bytes + unit - 1) / unit * unit;
 }
 
 }  // namespace
 
 struct SlotPool::Core {
-  Core(unsigned keep_free, bool share, bool huge_pages)
-      : keep(keep_free), shared(share), huge(huge_pages) {}
+  explicit Core(SlotPoolOptions o) : options(o) {}
 
   Region take(uint64_t bytes) {
-    {
-      std::scoped_lock lock(mutex);
-      const auto fits = std::find_if(free.rbegin(), free.rend(),
-                                     [&](const Region& r) { return r.size() >= bytes; });
-      if (fits != free.rend()) {
-        Region region = std::move(*fits);
-        free.erase(std::next(fits).base());
-        return region;
-      }
-      if (!free.empty()) drop(0);  // too small: a larger one takes its place
-    }
-    Region region(region_size(bytes), shared, huge);
+    if (std::optional<Region> known = take_free(bytes)) return std::move(*known);
+    Region region(region_size(bytes), options.shared, options.huge && !is_first());
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
     usage.peak_slots = std::max(usage.peak_slots, usage.slots);
+    drop_what_is_too_much();
+    return region;
+  }
+
+  /// The first batch is waited for, and huge pages may have to be made by moving others.
+  bool is_first() {
+    std::scoped_lock lock(mutex);
+    return usage.peak_slots == 0;
+  }
+
+  /// The smallest that fits, and of those the one that came back last: a cache may still hold it.
+  std::optional<Region> take_free(uint64_t bytes) {
+    std::scoped_lock lock(mutex);
+    const auto fits = free.lower_bound({bytes, 0});
+    if (fits == free.end() || is_wasteful(fits->first.bytes, bytes)) {
+      // None does: where few are kept, the new one takes the place of one.
+      if (options.keep > 0 && !free.empty()) drop_oldest();
+      return std::nullopt;
+    }
+    Region region = std::move(fits->second);
+    free.erase(fits);
     return region;
   }
 
   void give_back(Region region) {
     std::scoped_lock lock(mutex);
-    free.push_back(std::move(region));
-    if (free.size() > keep) drop(0);
+    const Place place{region.size(), ~returns++};
+    free.emplace(place, std::move(region));
+    drop_what_is_too_much();
   }
 
-  /// Precondition: the lock is held.
-  void drop(size_t i) {
+  uint64_t region_size(uint64_t bytes) const {
+    return options.bytes > 0 ? size_class(bytes) : with_slack(bytes);
+  }
+  bool is_wasteful(uint64_t has, uint64_t asked) const {
+    return options.bytes > 0 && has > region_size(asked) + region_size(asked) / 4;
+  }
+
+  /// Precondition of these: the lock is held.
+  void drop_what_is_too_much() {
+    while (options.keep > 0 && free.size() > options.keep) drop_oldest();
+    while (options.bytes > 0 && usage.bytes > options.bytes && !free.empty()) drop_oldest();
+  }
+  void drop_oldest() {
+    const auto oldest =
+        std::ranges::max_element(free, {}, [](const auto& each) { return each.first.recency; });
     --usage.slots;
-    usage.bytes -= free[i].size();
-    free.erase(free.begin() + static_cast<ptrdiff_t>(i));
+    usage.bytes -= oldest->first.bytes;
+    free.erase(oldest);
   }
 
-  const unsigned keep;
-  const bool shared;
-  const bool huge;
+  struct Place {
+    uint64_t bytes;
+    uint64_t recency;  ///< the lower, the later it came back
+    auto operator<=>(const Place&) const = default;
+  };
+
+  const SlotPoolOptions options;
   const pid_t pid = getpid();
   std::mutex mutex;
-  std::vector<Region>
-      free;  ///< the one that came back last, which a cache may still hold, goes first
+  std::map<Place, Region> free;
+  uint64_t returns = 0;
   Usage usage;
 };
 
-SlotPool::SlotPool(unsigned keep, bool shared, bool huge)
-    : core_(std::make_shared<Core>(keep, shared, huge)) {}
+SlotPool::SlotPool(SlotPoolOptions options) : core_(std::make_shared<Core>(options)) {}
 
 std::shared_ptr<const Slot> SlotPool::take(uint64_t bytes) {
   struct Held {

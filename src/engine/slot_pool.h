@@ -24,11 +24,19 @@ struct Slot {
   int descriptor = -1;  ///< of the region in a shared pool; belongs to the pool
 };
 
+/// What becomes of free slots, and how memory is got.
+struct SlotPoolOptions {
+  unsigned keep = 0;  ///< free slots; 0: any number
+  /// Slots of many sizes, free ones and held ones together: free ones go while there are more
+  /// bytes, and much larger ones than were asked for are not given. 0: slots are of like size.
+  uint64_t bytes = 0;
+  bool shared = false;
+  bool huge = true;  ///< all but the first: huge pages, which are dearer to get, cheaper to use
+};
+
 class SlotPool {
  public:
-  /// At most `keep` free slots are kept; more are given back to the system.
-  /// `huge`: regions ask for huge pages, which are dearer to get and cheaper to use.
-  explicit SlotPool(unsigned keep, bool shared = false, bool huge = true);
+  explicit SlotPool(SlotPoolOptions options);
 
   struct Usage {
     uint64_t slots = 0;  ///< that exist: free or held

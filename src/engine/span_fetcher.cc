@@ -8,15 +8,14 @@
 namespace headrace {
 namespace {
 
-/// Rows of so many steps after a start come before the rest of their blocks.
-constexpr uint64_t kFirstSteps = 2;
+/// Rows of so many steps after a start come before the rest of their blocks. More would cut the
+/// blocks into more requests, each of which waits for its answer.
+constexpr uint64_t kFirstSteps = 1;
 
 /// Two numbers that rule how neighbours come with one request: a gap that is read along, and the
 /// longest request.
 constexpr uint64_t kGapBytes = uint64_t{8} << 10;
 constexpr uint64_t kRequestBytes = uint64_t{8} << 20;
-
-constexpr uint64_t kLargeSpan = uint64_t{1} << 20;  // so that single samples take no block's memory
 
 uint64_t key_of(const RowOrigin& row, const BlockPart& part) {
   return mix(uint64_t{row.set} << 32 | row.id.shard, part.first);
@@ -119,11 +118,13 @@ void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, uint64_t step,
   }
 }
 
+// Written and read once each, spans gain nothing from huge pages; the first epoch waited for them.
+SpanMemory::SpanMemory(uint64_t bytes) : pool_({.bytes = bytes, .huge = false}) {}
+
 std::shared_ptr<FetchedSpan> SpanMemory::make_span(std::shared_ptr<const ByteSource> source,
                                                    uint64_t begin, uint64_t end) {
-  const uint64_t bytes = end - begin;
-  SlotPool& pool = bytes < kLargeSpan ? small_ : large_;
-  return std::make_shared<FetchedSpan>(std::move(source), begin, end, pool.take(bytes), resident_);
+  return std::make_shared<FetchedSpan>(std::move(source), begin, end, pool_.take(end - begin),
+                                       resident_);
 }
 
 void SpanFetcher::end_of_first_steps(uint64_t step) {

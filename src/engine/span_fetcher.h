@@ -29,18 +29,15 @@ namespace headrace {
 /// Thread-safe.
 class SpanMemory {
  public:
+  explicit SpanMemory(uint64_t bytes);
+
   std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
                                          uint64_t end);
   /// Of the spans that live.
   uint64_t resident_bytes() const { return *resident_; }
 
  private:
-  static constexpr unsigned kFree = 256;  // more than the parts of the windows of most runs
-
-  // Written and read once each, spans gain nothing from huge pages; the first epoch waited for
-  // them.
-  SlotPool large_{kFree, false, false};
-  SlotPool small_{kFree, false, false};
+  SlotPool pool_;
   const FetchedSpan::Resident resident_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 

@@ -92,12 +92,12 @@ void Ticket::take_slot(SlotPool& pool) {
   });
 }
 
-/// Of a ragged column: bytes of row i, a guess where only decoding tells.
-uint64_t Ticket::row_bytes(uint32_t i, size_t c) const {
-  const FieldPlace& place = places_[i * columns_.size() + c];
-  const auto& fallback = columns_[c].spec.fallback;
+/// Of a ragged column: bytes of a row, a guess where only decoding tells.
+uint64_t Ticket::row_bytes(uint32_t row, size_t column) const {
+  const FieldPlace& place = places_[row * columns_.size() + column];
+  const auto& fallback = columns_[column].spec.fallback;
   const uint64_t encoded = !place.absent() ? place.size : fallback ? fallback->size() : 0;
-  return is_dynamic(columns_[c]) ? columns_[c].decoder->expected_bytes(encoded) : encoded;
+  return is_dynamic(columns_[column]) ? columns_[column].decoder->expected_bytes(encoded) : encoded;
 }
 
 void Ticket::hint(BlockHints& hints,

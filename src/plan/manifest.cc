@@ -1,6 +1,7 @@
 #include "plan/manifest.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -18,6 +19,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFormat = 1;
+constexpr std::array<std::pair<Container, const char*>, 6> kContainers{
+    {{Container::kTar, "tar"},
+     {Container::kFiles, "files"},
+     {Container::kTarGz, "tar.gz"},
+     {Container::kTarLz4, "tar.lz4"},
+     {Container::kTarZst, "tar.zst"},
+     {Container::kZip, "zip"}}};
 constexpr int kDeepest = 64;  // levels of JSON; ours has four, and a recipe a few more
 
 Error bad(const std::string& what, const std::string& path) {
@@ -25,10 +33,6 @@ Error bad(const std::string& what, const std::string& path) {
           "the manifest is wrong: " + what,
           {path},
           "Make it again with `headrace index`, or pack the data set again"};
-}
-
-const char* container_name(Container container) {
-  return container == Container::kTar ? "tar" : "files";
 }
 
 bool is_utf8(const std::string& text) {
@@ -203,10 +207,13 @@ Status read_names(const Node& root, Manifest& manifest) {
 
 Result<Container> read_container(const Node& root) {
   HR_TRY(const std::string name, root.text("container"));
-  for (const Container container : {Container::kTar, Container::kFiles})
-    if (name == container_name(container)) return container;
+  std::string known;
+  for (const auto& [container, of_container] : kContainers) {
+    if (name == of_container) return container;
+    known += (known.empty() ? "'" : ", '") + std::string(of_container) + "'";
+  }
   HR_TRY(const Node node, root.get("container"));
-  return node.wrong("'tar' or 'files'");
+  return node.wrong("one of " + known);
 }
 
 /// Whether `sum` can be the sum of `count` numbers between `least` and `most`.
@@ -217,6 +224,10 @@ bool can_sum(uint64_t sum, uint64_t count, uint64_t least, uint64_t most) {
 
 Status check_fields(const Manifest& manifest, const std::string& path) {
   std::unordered_set<std::string_view> names;
+  // Compressed shards may be smaller than what is in them.
+  const bool plain =
+      manifest.container == Container::kTar || manifest.container == Container::kFiles;
+  const uint64_t most = plain ? manifest.bytes : ~uint64_t{0} >> 1;
   uint64_t payload = 0;
   for (size_t i = 0; i < manifest.fields.size(); ++i) {
     const FieldSummary& field = manifest.fields[i];
@@ -224,7 +235,7 @@ Status check_fields(const Manifest& manifest, const std::string& path) {
     if (!names.insert(field.name).second) return bad("'" + at + "' has a name used before", path);
     if (field.count > manifest.samples)
       return bad("'" + at + ".samples' is more than all samples", path);
-    if (field.bytes > manifest.bytes - payload)
+    if (field.bytes > most - payload)
       return bad("'" + at + ".bytes' is more than the shards have", path);
     payload += field.bytes;
     if (!can_sum(field.bytes, field.count, field.min_bytes, field.max_bytes))
@@ -295,6 +306,11 @@ std::string Manifest::fingerprint() const {
   for (const TableFile& file : index_files) add("index", file.sha256);
   for (const std::string& name : classes) add("class", name);
   return sha256_hex(as_bytes(chain));
+}
+
+const char* container_name(Container container) {
+  return std::ranges::find(kContainers, container, &std::pair<Container, const char*>::first)
+      ->second;
 }
 
 std::string encode_manifest(const Manifest& manifest) {

@@ -44,7 +44,11 @@ struct FieldSummary {
   uint64_t max_bytes = 0;
 };
 
-enum class Container { kTar, kFiles };
+/// What shards are: archives of one kind, or runs of loose files.
+enum class Container { kTar, kFiles, kTarGz, kTarLz4, kTarZst, kZip };
+
+/// As the manifest and the command line have it: "tar", "files", "tar.gz" …
+const char* container_name(Container container);
 
 struct Manifest {
   Container container = Container::kTar;

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "codec/support.h"
 
@@ -140,6 +142,26 @@ TEST(ImageRows, AFixedRowIsWrittenStraightIntoItsPlace) {
   const auto again = decode(*decoder, file, key);
   EXPECT_EQ(again->bytes, as_text(ByteView(row).first(row.size() - 1)));
   EXPECT_NE(decode(*decoder, file, {1, 0, 43})->bytes, again->bytes);
+}
+
+TEST(ImageRows, OfAnySizeAreWrittenIntoThePlaceThatIsGivenForTheirShape) {
+  const std::string file = read_file(TEST_DATA "/codec/jpeg/baseline_420.jpg");
+  for (const FieldSpec& spec : {column(ImageSpec()), column(BytesSpec())}) {
+    const auto decoder = *make_decoder(spec);
+    Scratch scratch, other;
+    const auto row = decoder->decode_dynamic(as_bytes(file), RowKey(), other);
+    std::vector<std::byte> placed(row->bytes.size());
+    std::vector<int64_t> shape;
+    const auto place = [&](std::span<const int64_t> sides) {
+      shape.assign(sides.begin(), sides.end());
+      return placed.data();
+    };
+    ASSERT_TRUE(decoder->decode_placed(as_bytes(file), RowKey(), scratch, place).ok());
+    EXPECT_TRUE(std::equal(placed.begin(), placed.end(), row->bytes.begin()));
+    EXPECT_TRUE(std::equal(shape.begin(), shape.end(), row->shape.begin(), row->shape.end()));
+    const auto nowhere = [](std::span<const int64_t>) { return static_cast<std::byte*>(nullptr); };
+    EXPECT_FALSE(decoder->decode_placed(as_bytes(file), RowKey(), scratch, nowhere).ok());
+  }
 }
 
 TEST(ImageRows, MoreThanThePixelLimitIsRefusedAlsoAfterAResize) {
