@@ -199,10 +199,10 @@ const Verb kCat{
           ->type_name("[FIELD]");
       app.add_option("--at", o->at, "Take sample number N (from 0) instead of a KEY")
           ->type_name("N")
-          ->check(CLI::NonNegativeNumber);
+          ->check(whole_number());
       app.add_option("--nth", o->nth, "Of several samples with this key, number N (from 0)")
           ->type_name("N")
-          ->check(CLI::NonNegativeNumber);
+          ->check(whole_number());
       app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
           ->type_name("FOLDER");
       app.add_option("--key", o->key_rule,

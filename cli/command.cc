@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,6 +50,17 @@ void Context::note(const std::string& line) const {
 }
 
 std::string error_line(const Error& error) { return error.message + where(error.origin); }
+
+CLI::Validator whole_number(uint64_t least) {
+  const auto check = [least](const std::string& text) {
+    uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, number);
+    if (problem == std::errc() && stop == end && number >= least) return std::string();
+    return "'" + text + "' is not a whole number of at least " + std::to_string(least);
+  };
+  return {check, ""};
+}
 
 void print_error(const Error& error, bool json) {
   std::fputs((json ? error_json(error) : error_text(error)).c_str(), stderr);

@@ -44,7 +44,13 @@ struct Verb {
   /// The action polls Progress::stop and returns Code::kInterrupted. Otherwise Ctrl-C ends the
   /// process at once, which is right for verbs that only read.
   bool stoppable = false;
+  /// What verbs do that share a line of `headrace --help`; nullptr: it has one of its own.
+  const char* group = nullptr;
 };
+
+/// For options that count: digits alone, and no less than `least`. By itself CLI11 takes -1 for a
+/// number of twenty digits.
+CLI::Validator whole_number(uint64_t least = 0);
 
 /// Prints `error: … (shard, member, at byte)` and `hint: …` on standard error, or one JSON object.
 void print_error(const Error& error, bool json);

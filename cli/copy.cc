@@ -55,7 +55,8 @@ const Verb kCopy{
     .summary = "Copy a data set between any two places, checked, resumable",
     .examples =
         "headrace cp https://host/set /nvme/set     # the same command goes on after a stop\n"
-        "headrace cp shards/ /backup/shards --dry-run --json\n",
+        "headrace cp shards/ /backup/shards --dry-run --json\n"
+        "headrace cp shards/ s3://b/val --transform 's/^train-/val-/'\n",
     .setup = [](CLI::App& app) -> Action {
       auto o = std::make_shared<CopyOptions>();
       app.add_option("SOURCE", o->source, "Folder or URL of a data set, or of any objects")
@@ -64,6 +65,11 @@ const Verb kCopy{
       app.add_option("DEST", o->destination, "Folder or URL; it need not exist")
           ->required()
           ->type_name("");
+      app.add_option(
+             "--transform", o->transform,
+             "Other names, as GNU tar's: 's/^train-(\\d+)/val-\\1/', with g for every place; "
+             "of a data set those of its shards")
+          ->type_name("RULE");
       app.add_flag("--dry-run", o->dry_run, "Say what there is to copy, and write nothing");
       app.add_flag("!--no-fsync", o->fsync, "Do not wait for the disk");
       return [o](Context& context) { return run(*o, context); };

@@ -30,20 +30,16 @@ Result<IndexOptions> parse(const Options& o, const Context& context) {
                  .message = "loose files cannot be given a field that is no file",
                  .origin = {},
                  .hint = "'headrace pack --label-from' writes class numbers into the shards."};
-  HR_CHECK(
-      choose("--kind", o.kind,
-             {{"auto", IndexKind::kAuto}, {"tar", IndexKind::kTar}, {"files", IndexKind::kFiles}},
-             &index.kind));
+  HR_CHECK(choose(
+      "--kind", o.kind,
+      {{"auto", IndexKind::kAuto}, {"shards", IndexKind::kShards}, {"files", IndexKind::kFiles}},
+      &index.kind));
   HR_CHECK(take_sample_options(o.samples, &index));
   index.checksums = !o.no_checksums;
   index.fsync = !o.no_fsync;
   index.threads = context.threads;
   index.tool = "headrace " HEADRACE_VERSION;
   return index;
-}
-
-const char* container_name(Container container) {
-  return container == Container::kTar ? "tar" : "files";
 }
 
 void write_json(const IndexOptions& options, const IndexReport& report, double seconds,
@@ -82,9 +78,9 @@ void write_text(const IndexOptions& options, const IndexReport& report, double s
     return context.note("nothing to do: " + printable(report.out) + " indexes exactly this");
   if (options.dry_run)
     return context.note("would index " +
-                        (report.container == Container::kTar
-                             ? what + " (" + format_bytes(report.bytes) + ")"
-                             : format_number_of(report.samples, "sample") + " of loose files") +
+                        (report.container == Container::kFiles
+                             ? format_number_of(report.samples, "sample") + " of loose files"
+                             : what + " (" + format_bytes(report.bytes) + ")") +
                         " of " + printable(report.folder) + " to " + printable(report.out));
   context.note("indexed " + format_number_of(report.samples, "sample") + " in " + what + " (" +
                format_bytes(report.bytes) + ") to " + printable(report.out) + " in " +
@@ -127,7 +123,8 @@ Action setup(CLI::App& app) {
   app.add_option("-o,--out", index.out,
                  "Where the manifest goes, as for a read-only folder (beside the shards)")
       ->type_name("DEST");
-  app.add_option("--kind", o->kind, "What the folder holds: auto, tar, files")->type_name("KIND");
+  app.add_option("--kind", o->kind, "What the folder holds: auto, shards, files")
+      ->type_name("KIND");
   add_key_option(app, o->samples);
   app.add_flag("--no-checksums", o->no_checksums,
                "Shards: read headers only; verify cannot check bytes then");

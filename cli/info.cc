@@ -27,10 +27,6 @@ struct Options {
   std::string classes;
 };
 
-const char* container_name(Container container) {
-  return container == Container::kTar ? "tar" : "files";
-}
-
 bool utf8_locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);

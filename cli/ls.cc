@@ -10,6 +10,7 @@
 #include "format/shard_index.h"
 #include "format/tar_walk.h"
 #include "headrace/dataset.h"
+#include "plan/manifest.h"
 
 namespace headrace::cli {
 namespace {
@@ -133,6 +134,13 @@ Status list_members(const Dataset& set, uint32_t shard, const std::string& name,
         lister.member(name, member.offset, member.size, index.object(member.object));
     return {};
   }
+  if (set.manifest().container == Container::kZip) {
+    for (uint32_t s = 0; s < index.size() && !lister.done(); ++s)
+      for (const IndexMember& member : index.members(s))
+        lister.member(name, member.offset, member.size,
+                      std::string(index.key(s)) + "." + index.fields()[member.field]);
+    return {};
+  }
   HR_TRY(const auto source, set.source(shard, index, 0));
   const auto read = [&](uint64_t at, MutableBytes into) { return source->read_at(at, into); };
   const auto show = [&](const TarMember& member) -> Status {
@@ -190,7 +198,9 @@ const Verb kLs{.name = "ls",
                               "A line a member: shard, offset, size, name");
                  app.add_option("--shard", o->shard, "Only this shard: number, name or end of path")
                      ->type_name("SHARD");
-                 app.add_option("--limit", o->limit, "Stop after N lines")->type_name("N");
+                 app.add_option("--limit", o->limit, "Stop after N lines")
+                     ->type_name("N")
+                     ->check(whole_number());
                  app.add_option("--cache", o->cache, "Folder of the node's cache (HEADRACE_CACHE)")
                      ->type_name("FOLDER");
                  app.add_option("--key", o->key_rule,

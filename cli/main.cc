@@ -42,21 +42,33 @@ std::string version_text(bool json) {
   return text + "\n";
 }
 
+// A line a verb, or a group of them.
+std::string verb_lines() {
+  std::string text;
+  const char* group = nullptr;
+  for (const Verb* verb : kVerbs) {
+    if (group != nullptr && group != verb->group) text += std::string("  ") + group + "\n";
+    std::string name = verb->name;
+    if (verb->group == nullptr) {
+      name.resize(std::max<size_t>(10, name.size() + 1), ' ');
+      text += "  " + name + verb->summary + "\n";
+    } else {
+      text += (group == verb->group ? " " : "  ") + name;
+    }
+    group = verb->group;
+  }
+  return text;
+}
+
 std::string top_help() {
-  std::string text =
+  const std::string text =
       "headrace packs, checks and streams training data sets.\n\n"
       "Examples:\n"
       "  headrace pack photos/ --out shards/          files into tar shards with an index\n"
       "  headrace info shards/                        counts, sizes, fields, balance\n"
-      "  headrace verify shards/                      every byte against the manifest\n"
-      "  headrace show shards/ --out sheet.png        the pictures of a batch\n"
-      "  headrace cp https://host/set /nvme/set       a copy, checked and resumable\n\n"
-      "Verbs:\n";
-  for (const Verb* verb : kVerbs) {
-    std::string name = verb->name;
-    name.resize(std::max<size_t>(10, name.size() + 1), ' ');
-    text += "  " + name + verb->summary + "\n";
-  }
+      "  headrace shuffle shards/ --out new/          a new order, every shard a fair draw\n\n"
+      "Verbs:\n" +
+      verb_lines();
   return text +
          "\nEvery verb takes --json, --quiet, --threads N and --help.\n"
          "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 corrupt data, 5 partial (run it\n"

@@ -11,7 +11,9 @@
 #include "cli/picture_options.h"
 #include "cli/progress.h"
 #include "cli/sample_options.h"
+#include "cli/shard_options.h"
 #include "cli/verbs.h"
+#include "dataset/containers.h"
 
 namespace headrace::cli {
 namespace {
@@ -22,10 +24,11 @@ struct Options {
   PictureWords pictures;
   std::string label_from;
   std::string on_error = "error";
-  std::string shard_size;
+  ShardWords shards;
   std::string memory = "256MiB";
   std::optional<uint64_t> shuffle;
-  bool no_fsync = false;
+  std::string folders;
+  std::string on_unmapped = "error";
   bool explain = false;
 };
 
@@ -38,16 +41,21 @@ Result<PackOptions> parse(const Options& o, const Context& context) {
   HR_CHECK(take_sample_options(o.samples, &pack));
   HR_CHECK(choose("--on-error", o.on_error,
                   {{"error", OnBadSample::kError}, {"skip", OnBadSample::kSkip}}, &pack.on_error));
+  if (!o.folders.empty())
+    HR_CHECK(choose("--folders", o.folders,
+                    {{"keep", Folders::kKeep}, {"collapse", Folders::kCollapse}}, &pack.folders));
+  HR_CHECK(choose("--on-unmapped", o.on_unmapped, {{"error", false}, {"drop-sample", true}},
+                  &pack.drop_unmapped));
   HR_TRY(pack.pictures, parse_picture_options(o.pictures));
-  if (!o.shard_size.empty()) {
-    HR_TRY(pack.shard_bytes, parse_bytes(o.shard_size));
+  HR_TRY(pack.container, parse_container(o.shards.container));
+  if (!o.shards.size.empty()) {
+    HR_TRY(pack.shard_bytes, parse_bytes(o.shards.size));
   }
   HR_TRY(pack.memory_bytes, parse_bytes(o.memory));
   pack.shuffle = o.shuffle.has_value();
   pack.seed = o.shuffle.value_or(0);
   pack.threads = context.threads;
   pack.tool = "headrace " HEADRACE_VERSION;
-  pack.fsync = !o.no_fsync;
   pack.dry_run = pack.dry_run || o.explain;
   return pack;
 }
@@ -116,6 +124,17 @@ void write_plan(const PackOptions& options, const PackReport& report, Context& c
                totals(report) + " to " + printable(options.out));
 }
 
+std::string order_text(const PackOptions& options) {
+  std::string text = options.shuffle ? "shuffled, seed " + std::to_string(options.seed) +
+                                           ": every shard is a fair draw of the whole"
+                                     : "by path";
+  if (!options.key_map.empty()) text += ", to the shards that the key map names";
+  if (options.folders == Folders::kKeep) text += "; no shard holds samples of two folders";
+  if (options.folders == Folders::kCollapse)
+    text += "; what does not fill a shard of its folder goes up";
+  return text + "\n";
+}
+
 void explain(const PackOptions& options, const PackReport& report, Context& context) {
   Output& out = context.out;
   uint64_t least = ~uint64_t{0};
@@ -130,33 +149,21 @@ void explain(const PackOptions& options, const PackReport& report, Context& cont
            printable(options.key_rule) + "'; fields:");
   for (const std::string& field : report.fields) out.text(" " + printable(field));
   out.text("\norder     ");
-  out.text(options.shuffle ? "shuffled, seed " + std::to_string(options.seed) +
-                                 ": every shard is a fair draw of the whole\n"
-                           : "by path\n");
+  out.text(order_text(options));
   if (!report.shards.empty()) {
     out.text("shards    " + format_count(report.shards.size()) + ", " +
              printable(report.shards.front().name) + " to " + printable(report.shards.back().name) +
              ", " + format_bytes(least) + " to " + format_bytes(most) + "\n");
   }
-  out.text("tar       headers and padding take " +
-           format_bytes(report.bytes - report.payload_bytes) + "\n");
+  out.text(
+      "tar       headers and padding take " + format_bytes(report.bytes - report.payload_bytes) +
+      (is_compressed(report.container) ? ", before they are compressed (" +
+                                             std::string(container_name(report.container)) + ")\n"
+                                       : "\n"));
   out.text("memory    " + format_bytes(options.memory_bytes) + " of buffers at most\n");
   out.text("commit    marker, shards, records, tables, then headrace.json" +
            std::string(options.fsync ? ", with fsync before it\n" : ", without fsync\n"));
   out.text("plan      " + report.plan + "\n");
-}
-
-// The first by name; --json has more, and names the files.
-void note_skipped(const PackReport& report, const Context& context) {
-  constexpr size_t kNamed = 10;
-  for (size_t i = 0; i < std::min(report.skipped.size(), kNamed); ++i) {
-    const SkippedSample& sample = report.skipped[i];
-    context.note("left out: " + printable(sample.key) + ": " +
-                 (sample.corrupt ? printable(sample.file) + ": " : "") + printable(sample.reason));
-  }
-  if (report.skipped_samples > kNamed || report.corrupt_samples > 0)
-    context.note("left out: " + format_number_of(report.skipped_samples, "sample") + " in all, " +
-                 format_count(report.corrupt_samples) + " with a corrupt picture");
 }
 
 Result<int> run(const Options& o, Context& context) {
@@ -172,7 +179,10 @@ Result<int> run(const Options& o, Context& context) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const std::string& note : report.notes) context.note("note: " + printable(note));
-  note_skipped(report, context);
+  note_skipped(report.skipped, context);
+  if (report.corrupt_samples > 0)
+    context.note("left out: " + format_number_of(report.skipped_samples, "sample") + " in all, " +
+                 format_count(report.corrupt_samples) + " with a corrupt picture");
   if (context.json) {
     write_json(options, report, seconds, context);
   } else if (o.explain) {
@@ -196,8 +206,9 @@ Result<int> run(const Options& o, Context& context) {
 Action setup(CLI::App& app) {
   auto o = std::make_shared<Options>();
   PackOptions& pack = o->pack;
-  app.add_option("SOURCE", pack.sources,
-                 "Folders, files, @list.txt, or - (a list of paths on standard input)")
+  app.add_option(
+         "SOURCE", pack.sources,
+         "Folders, files, archives, the same as URLs, @list.txt, or - (a list on standard input)")
       ->required()
       ->type_name("");
   app.add_option("-o,--out", pack.out, "Where the data set goes: a folder")
@@ -219,33 +230,35 @@ Action setup(CLI::App& app) {
 
   add_picture_options(app, o->pictures);
 
-  const std::string shards = "Shards";
-  app.add_option("--shard-size", o->shard_size, "At most so many bytes a shard (256MiB)")
-      ->type_name("SIZE")
-      ->group(shards);
-  app.add_option("--samples", pack.shard_samples, "At most so many samples a shard")
-      ->type_name("N")
-      ->group(shards);
-  app.add_option("--shards", pack.shards, "So many shards of equal counts")
-      ->type_name("N")
-      ->group(shards);
-  app.add_option("--name", pack.name,
-                 "Names: train-%06d.tar, train-{000..127}.tar or train-@0099.tar")
-      ->type_name("TEMPLATE")
-      ->group(shards);
+  add_shard_options(app, o->shards, pack.shard_samples, pack.shards, pack.name);
   app.add_option("--shuffle", o->shuffle, "Order by this seed instead of by path")
       ->type_name("SEED")
-      ->group(shards);
+      ->check(whole_number())
+      ->group("Shards");
+  app.add_option(
+         "--folders", o->folders,
+         "keep: no shard holds samples of two folders; collapse: what does not fill a shard "
+         "goes up to the folder above, and shares shards there")
+      ->type_name("MODE")
+      ->group("Shards");
+  app.add_option(
+         "--key-map", pack.key_map,
+         "To named shards: JSON {\"cats-%d.tar\": [\"cat.*\", …]} or lines KEY<TAB>TEMPLATE")
+      ->type_name("FILE")
+      ->group("Shards");
+  app.add_option("--on-unmapped", o->on_unmapped,
+                 "The key map does not name a sample: error, drop-sample")
+      ->type_name("POLICY")
+      ->group("Shards");
 
   const std::string job = "Job";
-  app.add_flag("--replace", pack.replace,
-               "Take the place of another data set; readers see the old one until the end")
+  add_writing_options(app, pack.replace, pack.fsync, pack.verify, o->memory);
+  app.add_flag("--append", pack.append,
+               "Add shards to the data set there, as a new version; readers of the old one go on")
       ->group(job);
   app.add_flag("--dry-run", pack.dry_run, "Print shard, samples, bytes; write nothing")->group(job);
   app.add_flag("--explain", o->explain, "Say what would be done and why; write nothing")
       ->group(job);
-  app.add_flag("--no-fsync", o->no_fsync, "Do not wait for the disk")->group(job);
-  app.add_option("--memory", o->memory, "For buffers")->type_name("SIZE")->group(job);
   return [o](Context& context) { return run(*o, context); };
 }
 
@@ -253,13 +266,15 @@ Action setup(CLI::App& app) {
 
 const Verb kPack{
     .name = "pack",
-    .summary = "Pack files into tar shards with index, checksums and manifest",
+    .summary = "Pack files into shards with index, checksums and manifest",
     .examples =
         "headrace pack photos/ --out shards/\n"
         "headrace pack train/ --out shards/ --label-from folder --shuffle 7\n"
         "headrace pack images/ labels/ --out shards/ --fields jpg,json --samples 1000\n"
         "headrace pack stamps/ --out s/ --key '(?<key>.*?)(_(?<l>desc_..))?\\.(?<field>.*)'\n"
         "headrace pack photos/ --out s/ --image 'max-side=512, quality=90' --drop-corrupt\n"
+        "headrace pack texts/ --out shards/ --container tar.zst\n"
+        "headrace pack photos/ --out shards/ --folders collapse --shard-size 256MiB\n"
         "find . -name '*.jpg' -print0 | headrace pack - --out shards/\n",
     .setup = setup,
     .stoppable = true};

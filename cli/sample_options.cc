@@ -1,5 +1,9 @@
 #include "cli/sample_options.h"
 
+#include <algorithm>
+
+#include "base/units.h"
+
 namespace headrace::cli {
 
 void add_key_option(CLI::App& app, SampleOptions& options) {
@@ -60,6 +64,17 @@ std::vector<std::string> split_fields(const std::string& text) {
     field.clear();
   }
   return fields;
+}
+
+void note_skipped(const std::vector<SkippedSample>& skipped, const Context& context) {
+  constexpr size_t kNamed = 10;
+  for (size_t i = 0; i < std::min(skipped.size(), kNamed); ++i) {
+    const SkippedSample& sample = skipped[i];
+    context.note("left out: " + printable(sample.key) + ": " +
+                 (sample.corrupt ? printable(sample.file) + ": " : "") + printable(sample.reason));
+  }
+  if (skipped.size() > kNamed)
+    context.note("left out: " + format_count(skipped.size() - kNamed) + " more");
 }
 
 Error resumable(Error error) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/try.h"
+#include "cli/command.h"
 #include "headrace/result.h"
 #include "job/pack.h"
 
@@ -60,6 +61,9 @@ Status take_sample_options(const SampleOptions& options, JobOptions* into) {
   into->hidden = options.hidden;
   return {};
 }
+
+/// A line for people for each sample that was left out, but for most of many.
+void note_skipped(const std::vector<SkippedSample>& skipped, const Context& context);
 
 /// The error of a job that the same command resumes, with this said when it was interrupted.
 Error resumable(Error error);

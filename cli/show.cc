@@ -216,19 +216,29 @@ Action setup(CLI::App& app) {
       ->type_name("FILE");
 
   const std::string batch = "Batch";
-  app.add_option("--epoch", o->epoch, "From 0")->type_name("E")->group(batch);
-  app.add_option("--step", o->step, "Of the epoch, from 0")->type_name("T")->group(batch);
+  app.add_option("--epoch", o->epoch, "From 0")
+      ->type_name("E")
+      ->check(whole_number())
+      ->group(batch);
+  app.add_option("--step", o->step, "Of the epoch, from 0")
+      ->type_name("T")
+      ->check(whole_number())
+      ->group(batch);
   app.add_option("--seed", o->seed, "Of .shuffle(); not shuffled without")
       ->type_name("S")
+      ->check(whole_number())
       ->group(batch);
   app.add_option("--batch", o->rows, "Rows a rank (32)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 16))
       ->group(batch);
-  app.add_option("--rank", o->rank, "Whose rows (0)")->type_name("R")->group(batch);
+  app.add_option("--rank", o->rank, "Whose rows (0)")
+      ->type_name("R")
+      ->check(whole_number())
+      ->group(batch);
   app.add_option("--world", o->world, "Ranks (1)")
       ->type_name("W")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->group(batch);
 
   const std::string pictures = "Pictures";

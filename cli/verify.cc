@@ -109,7 +109,8 @@ const Verb kVerify{
       app.add_flag("--quick", o->verify.quick, "Tables and sizes only; reads no shard");
       app.add_flag("--strict", o->strict, "Exit 4 for warnings too (duplicate keys, odd objects)");
       app.add_option("--max-findings", o->verify.max_findings, "List at most N (1000)")
-          ->type_name("N");
+          ->type_name("N")
+          ->check(whole_number());
       app.add_option("--key", o->verify.key_rule,
                      "Key rule without a manifest: webdataset, base, path, flat, REGEX")
           ->type_name("RULE");
