@@ -169,6 +169,27 @@ class SampleWriter:
         text; None: there is no encoding. Raises ValueError before anything is written."""
     def finish(self) -> None: ...
 
+class ObjectReader:
+    """An object of a store, read front to back with a few parts of 2 MiB on their way.
+
+    Errors are OSError, but for UsageError when it is opened. One thread at a time; not in a child
+    after fork().
+    """
+
+    def __init__(self, location: str) -> None: ...
+    size: int
+    def readinto(self, into: Any) -> int: ...
+    def seek(self, position: int) -> None: ...
+    def tell(self) -> int: ...
+
+class ObjectWriter:
+    """An object being written: there, whole, after `close()`; dropped or abandoned, it is not."""
+
+    def __init__(self, location: str) -> None: ...
+    def write(self, data: Any) -> int: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+
 class TarMembers:
     """(name, bytes) of the regular files of a tar archive, read from a descriptor or read(n)."""
 
@@ -184,20 +205,64 @@ class TarMembers:
     def __next__(self) -> tuple[str, bytes]: ...
 
 class TarSamples:
-    """The samples of a tar archive as dictionaries."""
+    """The samples of shards as dictionaries.
+
+    `shards` is a generator of (source, url, local_path, lenient). Errors of reading are thrown into
+    it; it answers True (go on in the shard) or False (end it with what there is of a sample).
+    """
 
     def __init__(
         self,
-        source: Any,
-        url: Any,
-        local_path: Any,
+        shards: Iterator[Any],
         select: Callable[[str], Any] | None,
         rename: Callable[[str], str] | None,
-        lenient: bool,
     ) -> None: ...
     def __iter__(self) -> TarSamples: ...
     def __next__(self) -> dict[str, Any]: ...
-    def partial(self) -> dict[str, Any] | None: ...
+
+class RecordStream:
+    """Samples that are no Python objects."""
+
+class TarRecords(RecordStream):
+    """The samples of shards, given as for TarSamples."""
+
+    def __init__(
+        self,
+        shards: Iterator[Any],
+        select: Callable[[str], Any] | None,
+        rename: Callable[[str], str] | None,
+    ) -> None: ...
+
+class CheckedRecords(RecordStream):
+    """The same; `complain` raises if there are none."""
+
+    def __init__(self, records: RecordStream, complain: Callable[[], None]) -> None: ...
+
+class ShuffledRecords(RecordStream):
+    """The same, shuffled as by ShuffleBuffer."""
+
+    def __init__(
+        self,
+        records: RecordStream,
+        size: int,
+        initial: int,
+        getrandbits: Callable[[int], int],
+    ) -> None: ...
+
+class ColumnBatches:
+    """Batches of records. `stages` answers what is done to fields (straight_batches.py)."""
+
+    def __init__(
+        self,
+        records: RecordStream,
+        stages: Any,
+        pictures: Pictures | None,
+        threads: int,
+        size: int,
+        partial: bool,
+    ) -> None: ...
+    def __iter__(self) -> ColumnBatches: ...
+    def __next__(self) -> tuple[Any, ...] | dict[str, Any]: ...
 
 class ShuffleBuffer:
     """Items of an iterator, shuffled in a buffer, drawn as random.Random.randint draws."""
@@ -214,7 +279,10 @@ class Pictures:
     def __init__(self, channels: str, floats: bool, planes: bool) -> None: ...
     def decode(self, file: bytes) -> NDArray[Any] | None: ...
 
-def npy_array(file: bytes, empty: Callable[..., Any]) -> NDArray[Any] | None: ...
+def npy_array(file: bytes) -> NDArray[Any] | None: ...
+def collate(
+    samples: list[Any], tensors: bool, scalars: bool, others: Callable[..., Any]
+) -> tuple[Any, ...] | dict[Any, Any] | None: ...
 def jpeg_may_wait(file: bytes) -> bool: ...
 def jpeg_pixels(file: bytes, corners: tuple[int, int, int, int]) -> NDArray[Any] | None: ...
 def jpeg_resized(

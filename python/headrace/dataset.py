@@ -47,7 +47,10 @@ def open(
         >>> len(ds), ds[0].key, ds[0]["cls"]
         (1000, 'a/000', b'7')
     """
-    locations = [location] if isinstance(location, (str, os.PathLike)) else list(location)
+    locations = [location] if isinstance(location, (str, os.PathLike)) else location
+    if not isinstance(locations, Iterable) or isinstance(locations, (bytes, bytearray)):
+        raise TypeError(f"location is a str, a path or a list of them, not {location!r}")
+    locations = list(locations)
     if not locations:
         raise UsageError("there is no location to open")
     if not isinstance(cache, (str, os.PathLike, type(None))):
@@ -131,6 +134,8 @@ class Dataset(Steps, Sequence[Any]):
     def __getitem__(self, item: slice) -> View: ...
     def __getitem__(self, item: int | str | slice) -> Sample | View:
         """Sample number `item` or with key `item`; a slice gives a light view.
+
+        Bytes of a key that are not UTF-8 are surrogate escapes, as in `os.fsdecode`.
 
         Raises:
             IndexError: there is no such number.

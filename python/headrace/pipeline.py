@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _native
 from .distributed import resolve
 from .errors import UsageError
-from .labels import with_pictures
 from .recipes import Field
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ class Steps:
                 raise UsageError(
                     f"{name}= is no recipe but {recipe!r}", hint="Use hr.image, hr.integer, ..."
                 )
+        from .labels import with_pictures  # masks and boxes: other pipelines start faster without
+
         linked = with_pictures(fields)
         for name, recipe in linked.items():
             _native.check_field(name, recipe._spec)
@@ -277,7 +278,8 @@ class Steps:
         Args:
             to: what columns are: numpy arrays or torch tensors.
             threads: that read and decode; 0: as many as there are processors, at most 16.
-            memory: for batches in flight, in bytes or as "1GiB".
+            memory: for batches in flight, in bytes or as "1GiB". Bytes of remote data sets that
+                are fetched ahead may take as much again.
             rank, world: the place of this process. Without them: torch.distributed if it is
                 initialised, else RANK and WORLD_SIZE, else SLURM_PROCID and SLURM_NTASKS.
             group: a torch process group of the ranks that share the data; or

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +39,21 @@ inline void unwrap(const Status& status) {
   if (!status.ok()) raise(status.error());
 }
 
+/// Only one thread at a time, as with a generator: another gets a ValueError.
+class Turn {
+ public:
+  explicit Turn(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    if (!lock_) throw nb::value_error("it is in use by another thread");
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
 /// A str. Bytes that are not UTF-8 survive as surrogate escapes, as in os.fsdecode.
 nb::str to_str(std::string_view text);
+/// The bytes of a str that to_str() may have made.
+std::string from_str(nb::handle text);
 /// A copy.
 nb::bytes to_bytes(ByteView bytes);
 /// headrace.Origin(shard, member, offset).
@@ -57,11 +71,17 @@ void bind_loader(nb::module_& module);
 void bind_audit(nb::module_& module);
 void bind_network(nb::module_& module);
 void bind_job(nb::module_& module);
+void bind_object_stream(nb::module_& module);
 void bind_webdataset_arrays(nb::module_& module);
+void bind_webdataset_collation(nb::module_& module);
 void bind_webdataset_jpeg(nb::module_& module);
 void bind_webdataset_writer(nb::module_& module);
-void bind_webdataset_images(nb::module_& module);
+void bind_webdataset_ahead(nb::module_& module);
+void bind_webdataset_members(nb::module_& module);
+void bind_webdataset_pictures(nb::module_& module);
+void bind_webdataset_records(nb::module_& module);
 void bind_webdataset_reader(nb::module_& module);
 void bind_webdataset_shuffle(nb::module_& module);
+void bind_webdataset_batches(nb::module_& module);
 
 }  // namespace headrace::python

@@ -126,9 +126,10 @@ void bind_dataset(nb::module_& module) {
       .def("sample",
            [](const PySet& self, uint64_t number) { return read(self, checked(self, number)); })
       .def("find",
-           [](const PySet& self, std::string_view key) {
+           [](const PySet& self, const nb::str& key) {
              std::vector<std::pair<uint32_t, uint32_t>> places;
-             for (const SampleId& id : find(self, key)) places.emplace_back(id.shard, id.sample);
+             for (const SampleId& id : find(self, from_str(key)))
+               places.emplace_back(id.shard, id.sample);
              return places;
            })
       .def("sample_at", [](const PySet& self, uint32_t shard, uint32_t sample) {

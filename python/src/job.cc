@@ -77,8 +77,15 @@ PackOptions pack_options(const nb::dict& options) {
   out.name = get<std::string>(options, "name");
   out.shuffle = get<bool>(options, "shuffle");
   out.seed = get<uint64_t>(options, "seed");
+  const auto folders = get<std::string>(options, "folders");
+  out.folders = folders == "keep"       ? Folders::kKeep
+                : folders == "collapse" ? Folders::kCollapse
+                                        : Folders::kIgnore;
+  out.key_map = get<std::string>(options, "key_map");
+  out.drop_unmapped = get<bool>(options, "drop_unmapped");
   out.threads = get<unsigned>(options, "threads");
   out.replace = get<bool>(options, "replace");
+  out.verify = get<bool>(options, "verify");
   return out;
 }
 

@@ -16,8 +16,14 @@ NB_MODULE(_native, module) {
   bind_job(module);
   bind_webdataset_writer(module);
   bind_webdataset_arrays(module);
-  bind_webdataset_images(module);
+  bind_webdataset_collation(module);
+  bind_webdataset_ahead(module);
   bind_webdataset_jpeg(module);
+  bind_webdataset_members(module);
+  bind_webdataset_pictures(module);
+  bind_webdataset_records(module);
   bind_webdataset_reader(module);
   bind_webdataset_shuffle(module);
+  bind_webdataset_batches(module);
+  bind_object_stream(module);
 }

@@ -16,6 +16,14 @@ nb::str to_str(std::string_view text) {
   return nb::steal<nb::str>(object);
 }
 
+std::string from_str(nb::handle text) {
+  const nb::object bytes =
+      nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid()) throw nb::python_error();
+  const auto held = nb::borrow<nb::bytes>(bytes);
+  return {held.c_str(), held.size()};
+}
+
 nb::bytes to_bytes(ByteView bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
 nb::object to_origin(const Origin& origin) {

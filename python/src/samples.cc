@@ -247,6 +247,14 @@ void bind_samples(nb::module_& module) {
       .def("__getitem__", &field_or_raise)
       .def("__contains__",
            [](const PySample& self, std::string_view name) { return self.find(name).has_value(); })
+      .def("__getitem__",
+           [](const PySample& self, const nb::str& name) {  // not UTF-8
+             return field_or_raise(self, from_str(name));
+           })
+      .def("__contains__",
+           [](const PySample& self, const nb::str& name) {
+             return self.find(from_str(name)).has_value();
+           })
       .def("__contains__", [](const PySample&, nb::handle) { return false; })
       .def("__len__", [](const PySample& self) { return self.fields().size(); })
       .def("__iter__", [](const PySample& self) { return nb::iter(names(self)); })

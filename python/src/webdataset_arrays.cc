@@ -1,12 +1,8 @@
 // Array files of numpy as the arrays that numpy's own reader makes of them: memory that belongs to
-// the array, in the file's type. Plain numbers in C order only; the answer None means: ask numpy,
-// which also has the words for what is wrong with a file.
-#include <cstring>
-#include <string>
-#include <vector>
+// the array, in the file's type.
+#include "webdataset_arrays.h"
 
-#include "bindings.h"
-#include "codec/npy.h"
+#include <cstring>
 
 namespace headrace::python {
 namespace {
@@ -15,6 +11,19 @@ namespace {
 constexpr size_t kHeaderLimit = 10000;
 /// From here on copying is worth letting other threads run.
 constexpr size_t kLarge = size_t{1} << 16;
+
+nb::object npy_array(const nb::bytes& file) {
+  const ByteView bytes(static_cast<const std::byte*>(file.data()), file.size());
+  std::vector<int64_t> shape;
+  const std::optional<NpyArray> array = plain_npy(bytes, shape);
+  if (!array) return nb::none();
+  nb::object made = empty_array(shape, nb::str(numpy_name(array->dtype)));
+  const ArrayView memory(made, PyBUF_WRITABLE);
+  copy_rows({array->data}, memory.bytes());
+  return made;
+}
+
+}  // namespace
 
 const char* numpy_name(DType type) {
   switch (type) {
@@ -51,44 +60,57 @@ const char* numpy_name(DType type) {
   }
 }
 
-nb::tuple shape_of(const std::vector<int64_t>& shape) {
+std::optional<NpyArray> plain_npy(ByteView file, std::vector<int64_t>& shape) {
+  Result<NpyArray> array = parse_npy(file, shape);
+  if (!array.ok() || array->big_endian || array->fortran_order || array->data.empty())
+    return std::nullopt;
+  if (numpy_name(array->dtype) == nullptr || file.size() - array->data.size() > kHeaderLimit)
+    return std::nullopt;
+  return std::move(array).value();
+}
+
+bool NpyHeader::is_plain(ByteView file) {
+  if (data_of(file)) return true;
+  std::vector<int64_t> shape;
+  const std::optional<NpyArray> array = plain_npy(file, shape);
+  if (!array) return false;
+  header_ = as_text(file).substr(0, file.size() - array->data.size());
+  file_size_ = file.size();
+  return true;
+}
+
+std::optional<ByteView> NpyHeader::data_of(ByteView file) const {
+  if (header_.empty() || file.size() != file_size_ || !as_text(file).starts_with(header_))
+    return std::nullopt;
+  return file.subspan(header_.size());
+}
+
+nb::object empty_array(const std::vector<int64_t>& shape, const nb::object& type) {
   nb::list sides;
   for (const int64_t side : shape) sides.append(side);
-  return nb::tuple(sides);
+  return nb::module_::import_("numpy").attr("empty")(nb::tuple(sides), type);
 }
 
-/// Copies the elements into a new array, which nobody else has seen yet.
-void fill(const nb::object& array, ByteView data) {
-  Py_buffer view;
-  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_WRITABLE) != 0) throw nb::python_error();
-  const bool fits = static_cast<size_t>(view.len) == data.size();
-  if (fits && data.size() >= kLarge) {
-    nb::gil_scoped_release unlocked;
-    std::memcpy(view.buf, data.data(), data.size());
-  } else if (fits) {
-    std::memcpy(view.buf, data.data(), data.size());
-  }
-  PyBuffer_Release(&view);
-  if (!fits) throw nb::value_error("the new array has another size than the file's");
+ArrayView::ArrayView(nb::handle object, int flags) {
+  valid_ = PyObject_GetBuffer(object.ptr(), &view_, flags | PyBUF_C_CONTIGUOUS) == 0;
+  if (!valid_) PyErr_Clear();
 }
 
-nb::object npy_array(const nb::bytes& file, const nb::object& empty) {
-  const ByteView bytes(static_cast<const std::byte*>(file.data()), file.size());
-  std::vector<int64_t> shape;
-  const Result<NpyArray> array = parse_npy(bytes, shape);
-  if (!array.ok() || array->big_endian || array->fortran_order || array->data.empty())
-    return nb::none();
-  const char* name = numpy_name(array->dtype);
-  if (name == nullptr || bytes.size() - array->data.size() > kHeaderLimit) return nb::none();
-  nb::object made = empty(shape_of(shape), name);
-  fill(made, array->data);
-  return made;
+void copy_rows(const std::vector<ByteView>& rows, MutableBytes into) {
+  const auto copy = [&] {
+    std::byte* out = into.data();
+    for (const ByteView row : rows) {
+      std::memcpy(out, row.data(), row.size());
+      out += row.size();
+    }
+  };
+  if (into.size() < kLarge) return copy();
+  nb::gil_scoped_release unlocked;
+  copy();
 }
-
-}  // namespace
 
 void bind_webdataset_arrays(nb::module_& module) {
-  module.def("npy_array", &npy_array, nb::arg("file"), nb::arg("empty"));
+  module.def("npy_array", &npy_array, nb::arg("file"));
 }
 
 }  // namespace headrace::python

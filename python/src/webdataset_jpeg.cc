@@ -105,8 +105,9 @@ struct Pixels {
 /// An array that owns the memory; None if there is nothing.
 nb::object to_array(const Pixels& pixels, std::unique_ptr<ReusedBuffer> memory) {
   if (pixels.begin == nullptr) return nb::none();
-  const nb::capsule owner(memory.release(),
-                          [](void* held) noexcept { delete static_cast<ReusedBuffer*>(held); });
+  const nb::capsule owner(memory.release(), [](void* held) noexcept {
+    const std::unique_ptr<ReusedBuffer> ends(static_cast<ReusedBuffer*>(held));
+  });
   return nb::cast(nb::ndarray<nb::numpy, uint8_t>(pixels.begin, {pixels.size}, owner));
 }
 

@@ -119,7 +119,7 @@ class SampleWriter {
   }
 
   /// Bytes of content written. Nothing is written when it raises, unless the sink does.
-  uint64_t write(nb::dict sample, nb::object encode, bool keep_meta) {
+  uint64_t write(const nb::dict& sample, const nb::object& encode, bool keep_meta) {
     std::vector<Member> members = members_of(sample, encode, keep_meta);
     std::sort(members.begin(), members.end(),
               [](const Member& a, const Member& b) { return a.name < b.name; });
@@ -138,7 +138,7 @@ class SampleWriter {
   }
 
  private:
-  std::vector<Member> members_of(nb::dict sample, nb::handle encode, bool keep_meta) {
+  std::vector<Member> members_of(const nb::dict& sample, nb::handle encode, bool keep_meta) {
     std::vector<Member> members;
     nb::object key;
     const nb::list items = sample.items();  // encoders may change the dictionary

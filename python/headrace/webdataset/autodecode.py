@@ -65,11 +65,9 @@ def msgpack_loads(data: bytes) -> Any:
 
 
 def npy_loads(data: bytes) -> Any:
-    import numpy
-
     from .. import _native
 
-    array = _native.npy_array(data, numpy.empty) if isinstance(data, bytes) else None
+    array = _native.npy_array(data) if isinstance(data, bytes) else None
     if array is not None:
         return array
     import numpy.lib.format
@@ -102,10 +100,15 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8")
 
 
+_own_npy_loads = npy_loads
+
+
 def _late(name: str) -> Callable[[bytes], Any]:
     """Looks the function up when it is called, so that it may be replaced in this module."""
     return lambda data: globals()[name](data)
 
+
+_decode_npy = _late("npy_loads")
 
 #: Extension -> f(bytes). Users may add to it.
 decoders: dict[str, Callable[[bytes], Any]] = {
@@ -116,10 +119,16 @@ decoders: dict[str, Callable[[bytes], Any]] = {
     "pth": _late("torch_loads"),
     **dict.fromkeys(("ten", "tb"), _late("tenbin_loads")),
     **dict.fromkeys(("mp", "msg"), _late("msgpack_loads")),
-    "npy": _late("npy_loads"),
+    "npy": _decode_npy,
     "npz": _late("npz_loads"),
     "cbor": _late("cbor_loads"),
 }
+
+
+_own_decoders = set(decoders.values())
+
+#: What a sample has besides its fields.
+UNDECODED = ("__key__", "__url__", "__local_path__")
 
 
 class Continue:
@@ -226,9 +235,15 @@ class Decoder:
         own = [ImageHandler(h) if isinstance(h, str) else h for h in handlers]
         self.handlers: list[KeyHandler] = [*pre, *own, *post]
         self.partial = partial
+        self._extensions: dict[str, str | None] = {}
 
     def decode1(self, key: str, data: bytes) -> Any:
         """The value of one field."""
+        extension = self.plain_extension(key)
+        if extension is not None:
+            decode = decoders.get(extension)
+            value = None if decode is None else decode(data)
+            return data if value is None else value
         key = "." + key
         for handler in self.handlers:
             result = handler(key, data)
@@ -237,6 +252,51 @@ class Decoder:
             elif result is not None:
                 return result
         return data
+
+    def plain_extension(self, key: str) -> str | None:
+        """The extension that alone decides how the field is decoded; None: others do, too."""
+        if key not in self._extensions:
+            self._extensions[key] = self._find_plain_extension(key)
+        return self._extensions[key]
+
+    def _find_plain_extension(self, key: str) -> str | None:
+        pictures = self.handlers[1:-1]
+        has_own = self.handlers[:1] == [gzfilter] and self.handlers[-1:] == [basichandlers]
+        if not has_own or key.endswith(".gz"):
+            return None
+        if any(type(h) is not ImageHandler or h.is_picture(key) for h in pictures):
+            return None
+        return key[key.rfind(".") + 1 :]
+
+    def is_own(self) -> bool:
+        """Whether no handler is a function of the user."""
+        pre, pictures, post = self.handlers[:1], self.handlers[1:-1], self.handlers[-1:]
+        own = pre == [gzfilter] and post == [basichandlers]
+        return own and all(type(h) is ImageHandler for h in pictures)
+
+    def kind_in_columns(self, key: str) -> str | None:
+        """How C++ makes a column of such fields, if the decoder `is_own`.
+
+        Of a "value" as it is, an "integer", "text", "npy" or "picture" from bytes, or what a
+        "function" of the package makes of them. None: the user has a function for it.
+        """
+        if key in UNDECODED:
+            return "value"
+        if key.startswith("__"):
+            return None
+        if self.only is not None and key not in self.only:
+            return "value"
+        if key.endswith(".gz"):
+            return "function" if self.kind_in_columns(key[:-3]) else None
+        extension = self.plain_extension(key)
+        if extension is None:
+            images = self.picture_handler()
+            return "picture" if images is not None and images.pictures() else "function"
+        decode = decoders.get(extension)
+        if decode is _decode_npy:
+            return "npy" if npy_loads is _own_npy_loads else None
+        kinds: dict[Any, str] = {None: "value", int: "integer", _text: "text"}
+        return kinds.get(decode, "function" if decode in _own_decoders else None)
 
     def _is_for_decoding(self, key: str, value: Any) -> bool:
         if self.only is not None and key not in self.only:

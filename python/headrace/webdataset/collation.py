@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from .fields import dict2tuple, tuple2dict
+
 _END = object()
 
 
 def combine_values(
     b: list[Any] | tuple[Any, ...], combine_tensors: bool = True, combine_scalars: bool = True
 ) -> Any:
-    """One column: numbers and arrays become an array, tensors a tensor, all else a list.
-
-    numpy and torch stack pictures at the speed of memory (bench/webdataset_collation.py), so they
-    do it.
-    """
+    """One column: numbers and arrays become an array, tensors a tensor, all else a list."""
     first = b[0]
     if isinstance(first, (bytes, str)):
         return list(b)
@@ -45,23 +43,31 @@ def _check_shapes(b: Iterable[Any]) -> None:
 def default_collation_fn(
     samples: list[Any], combine_tensors: bool = True, combine_scalars: bool = True
 ) -> Any:
-    """Tuples to a tuple of columns, dictionaries to a dictionary of columns."""
-    if isinstance(samples[0], dict):
-        keys = samples[0].keys()
-        assert all(sample.keys() == keys for sample in samples), (
-            "keys don't match in different samples"
-        )
-        columns = {key: [sample[key] for sample in samples] for key in sorted(keys)}
-        return {
-            key: combine_values(column, combine_tensors, combine_scalars)
-            for key, column in columns.items()
-        }
-    lengths = {len(sample) if hasattr(sample, "__len__") else -1 for sample in samples}
-    assert len(lengths) == 1, "samples of different lengths cannot become columns"
-    return tuple(
-        combine_values(column, combine_tensors, combine_scalars)
-        for column in zip(*samples)  # noqa: B905 (lengths are equal)
-    )
+    """Tuples to a tuple of columns, dictionaries to a dictionary of columns.
+
+    Plain tuples and dictionaries become columns in C++, as do Python's numbers and equal arrays of
+    plain numbers in them; what else a column holds is for `combine_values`.
+    """
+    if type(samples) is list:
+        from .. import _native
+
+        options = (bool(combine_tensors), bool(combine_scalars))
+        columns = _native.collate(samples, *options, combine_values)
+        if columns is not None:
+            return columns
+    return _collated(samples, combine_tensors, combine_scalars)
+
+
+def _collated(samples: Any, combine_tensors: bool, combine_scalars: bool) -> Any:
+    """The same of anything with places or keys."""
+    rows = [tuple2dict(sample) for sample in samples]
+    keys = rows[0].keys()
+    assert all(row.keys() == keys for row in rows), "keys don't match in different samples"
+    columns = {
+        key: combine_values([row[key] for row in rows], combine_tensors, combine_scalars)
+        for key in keys
+    }
+    return dict2tuple(columns) if isinstance(samples[0], (list, tuple)) else columns
 
 
 def _batched(
@@ -80,6 +86,15 @@ def _batched(
         # Asked for first: an error of the source comes before the batch that it follows.
         first = next(items, _END)
         yield batch if collation_fn is None else collation_fn(batch)
+
+
+def batch_options(
+    batchsize: int = 20,
+    collation_fn: Callable[[list[Any]], Any] | None = default_collation_fn,
+    partial: bool = True,
+) -> tuple[int, Callable[[list[Any]], Any] | None, bool]:
+    """What the arguments of a `batched` stage say."""
+    return batchsize, collation_fn, partial
 
 
 def _unbatched(data: Iterable[Any]) -> Iterator[Any]:

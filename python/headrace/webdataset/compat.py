@@ -53,6 +53,11 @@ def check_empty(source: Iterable[Any]) -> Iterator[Any]:
         yield first
         yield from samples
         return
+    complain_of_nothing()
+
+
+def complain_of_nothing() -> None:
+    """Raises what `check_empty` says."""
     raise ValueError(
         "No samples found in dataset; perhaps you have fewer shards than workers.\n"
         "Turn off using empty_check=False in the WebDataset constructor."
@@ -171,7 +176,7 @@ class WebDataset(DataPipeline, FluidInterface):
     def __enter__(self: _W) -> _W:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *args: Any) -> None:
         self.close()
 
 

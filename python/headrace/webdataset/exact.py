@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from .collation import _batched, default_collation_fn
+from .collation import _batched, batch_options, default_collation_fn
 from .compat import check_empty
 from .currying import FilterFunction
 from .fields import _associate, _extract_keys, _rename, _rename_keys, _to_tuple
@@ -131,7 +131,7 @@ class _Plan:
         elif function in _ONE_TO_ONE:
             self.stages.append(stage)
         elif function is _batched and is_last:
-            self.rows, self.collation = _batch_of(*stage.args, **stage.kw)
+            self.rows, self.collation, _ = batch_options(*stage.args, **stage.kw)
         else:
             raise _misfit(stage, "it changes how many samples there are or needs them in a stream")
 
@@ -146,12 +146,6 @@ class _Plan:
 
     def collate(self, samples: list[Any]) -> Any:
         return samples if self.collation is None or not samples else self.collation(samples)
-
-
-def _batch_of(
-    batchsize: int = 20, collation_fn: Any = default_collation_fn, partial: bool = True
-) -> tuple[int, Any]:
-    return batchsize, collation_fn
 
 
 def _misfit(stage: Any, why: str) -> ValueError:

@@ -33,6 +33,13 @@ def getfirst(a: Sample, keys: Any, default: Any = None, missing_is_error: bool =
     return default
 
 
+def tuple_keys(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of `to_tuple`: one with spaces in it is several."""
+    if len(args) == 1 and isinstance(args[0], str) and " " in args[0]:
+        return tuple(args[0].split())
+    return args
+
+
 def _to_tuple(
     data: Iterable[Sample],
     *args: Any,
@@ -43,8 +50,7 @@ def _to_tuple(
     """The values of these keys; each may name alternatives, "png;jpg"."""
     if none_is_error is None:
         none_is_error = missing_is_error
-    if len(args) == 1 and isinstance(args[0], str) and " " in args[0]:
-        args = tuple(args[0].split())
+    args = tuple_keys(args)
     for sample in data:
         try:
             values = tuple(
@@ -87,7 +93,10 @@ def _rename_keys(
     duplicate_is_error: bool = True,
     **kw: str,
 ) -> Iterator[Sample]:
-    """New names for keys by pattern, (new, pattern) each; the last rule that matches wins."""
+    """New names for keys by pattern, (new, pattern) each; the last rule that matches wins.
+
+    Of several keys with one new name the first is kept, where that is no error.
+    """
     rules = [(pattern, new) for new, pattern in [*args, *kw.items()]]
     for sample in source:
         result: Sample = {}
@@ -101,12 +110,12 @@ def _rename_keys(
                     new = name
                     break
             if new is None:
-                if not keep_unselected:
-                    continue
-                new = path
-            if new in result and duplicate_is_error:
+                if keep_unselected:
+                    result[path] = value
+            elif new not in result:
+                result[new] = value
+            elif duplicate_is_error:
                 raise ValueError(f"duplicate value in sample {list(sample)} after rename")
-            result[new] = value
         if must_match and not all(matched.values()):
             raise ValueError(f"not all patterns ({matched}) matched sample keys ({list(sample)})")
         yield result
@@ -156,6 +165,6 @@ def dict2tuple(d: dict[int, Any]) -> tuple[Any, ...]:
     return tuple(d[i] for i in range(max(d.keys()) + 1))
 
 
-def tuple2dict(l: tuple[Any, ...]) -> dict[int, Any]:  # noqa: E741 (part of the interface)
-    """(a, b) is {0: a, 1: b}."""
-    return dict(enumerate(l))
+def tuple2dict(l: Any) -> Any:  # noqa: E741 (part of the interface)
+    """(a, b) is {0: a, 1: b}. A dictionary stays what it is."""
+    return l if isinstance(l, dict) else dict(enumerate(l))

@@ -1,11 +1,14 @@
 """Opens URLs as binary streams: `gopen(url)`, and the table of schemes that users add to.
 
-    with gopen("pipe:aws s3 cp s3://bucket/x.tar -") as stream:
+    with gopen("s3://bucket/x.tar") as stream:
         stream.read(1024)
+
+http, https, s3, gs, az, ais and hf are Headrace's own stores (docs/stores.md). `pipe:` and what
+they do not know run commands; in strict mode so does everything, as in the original.
 
 Environment: GOPEN_VERBOSE prints what is opened, GOPEN_BUFFER is the buffer size of files,
 GOPEN_REWRITE ("prefix=other;prefix2=other2") replaces the beginning of URLs, USE_AIS_FOR names
-schemes ("gs:http") that are read through AIStore.
+schemes ("gs:http") that are read through AIStore, and is looked at on import.
 """
 
 from __future__ import annotations
@@ -102,7 +105,7 @@ class Pipe:
     def __enter__(self) -> Pipe:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, etype: Any, value: Any, traceback: Any) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -149,7 +152,7 @@ def gopen_curl(url: str, mode: str = "rb", bufsize: int = 8192) -> Pipe:
         return Pipe([*_CURL, "-L", url], mode=mode, bufsize=bufsize, ignore_status=[23])
     if mode[0] == "w":
         return Pipe(
-            [*_CURL, "-X", "PUT", "-L", "-T", "-", url],
+            ["curl", "-f", "-s", "-X", "PUT", "-L", "-T", "-", url],
             mode=mode,
             bufsize=bufsize,
             ignore_status=[26],
@@ -196,6 +199,46 @@ def _read_only(
     return Pipe(command, mode=mode, bufsize=bufsize, ignore_status=ignore_status)
 
 
+#: What the original does with the schemes of our stores.
+_COMMANDS: dict[str, Callable[..., Any]] = {
+    "gs": gopen_gsutil,
+    "hf": gopen_hf,
+    "ais": gopen_ais,
+}
+
+
+def gopen_store(url: str, mode: str = "rb", bufsize: int = 8192) -> Any:
+    """An object of s3, gs, az, ais or hf, through Headrace's own store.
+
+    Reading runs ahead, in a bounded amount of memory; seek() works. What is written is there,
+    whole, after close(), and not at all if the `with` block is left by an exception.
+    """
+    if utils.strict_compat():
+        command: Callable[..., Any] = _COMMANDS.get(urlparse(url).scheme, gopen_error)
+        return command(url, mode, bufsize)
+    from .store_files import open_store_file
+
+    return open_store_file(url, mode)
+
+
+def gopen_web(url: str, mode: str = "rb", bufsize: int = 8192) -> Any:
+    """A file on a web server: read as other objects are, written by one PUT to its address.
+
+    Of servers that serve no ranges, `curl` reads.
+    """
+    if utils.strict_compat():
+        return gopen_curl(url, mode, bufsize)
+    from ..errors import UsageError
+    from .store_files import open_store_file
+
+    try:
+        return open_store_file(url, mode)
+    except UsageError:
+        if mode[0] == "w":
+            raise
+        return gopen_curl(url, mode, bufsize)
+
+
 def gopen_error(url: str, *args: Any, **kw: Any) -> Any:
     raise ValueError(f"{url}: no gopen handler defined")
 
@@ -204,16 +247,20 @@ def gopen_error(url: str, *args: Any, **kw: Any) -> Any:
 gopen_schemes: dict[str, Callable[..., Any]] = {
     "__default__": gopen_error,
     "pipe": gopen_pipe,
-    "http": gopen_curl,
-    "https": gopen_curl,
+    "http": gopen_web,
+    "https": gopen_web,
     "sftp": gopen_curl,
     "ftps": gopen_curl,
     "scp": gopen_curl,
-    "gs": gopen_gsutil,
+    "s3": gopen_store,
+    "gs": gopen_store,
+    "az": gopen_store,
     "htgs": gopen_htgs,
-    "hf": gopen_hf,
-    "ais": gopen_ais,
+    "hf": gopen_store,
+    "ais": gopen_store,
 }
+if "USE_AIS_FOR" in os.environ:
+    gopen_schemes.update(dict.fromkeys(os.environ["USE_AIS_FOR"].split(":"), gopen_ais))
 
 
 def rewrite_url(url: str) -> str:
@@ -248,8 +295,6 @@ def gopen(url: Any, mode: str = "rb", bufsize: int = 8192, **kw: Any) -> Any:
         utils.refuse_if_secure(f"gopen: cannot open local files: {url}")
         path = unquote(urlparse(url).path) if scheme == "file" else url
         return open(path, mode, buffering=int(os.environ.get("GOPEN_BUFFER", -1)))
-    if scheme in os.environ.get("USE_AIS_FOR", "").split(":"):
-        return gopen_ais(url, mode, bufsize, **kw)
     opener = gopen_schemes.get(scheme, gopen_schemes["__default__"])
     return opener(url, mode, bufsize, **kw)
 

@@ -32,13 +32,17 @@ def _shuffle(
 
     `seed` and `rng` exclude each other; without them the order differs each time.
     """
-    assert seed is None or rng is None
-    if rng is None:
-        rng = random.Random(seed if seed is not None else _fresh_seed())
+    rng = generator_of(rng, seed)
     next_of = type(data).__next__ if hasattr(type(data), "__next__") else None
     if next_of is None:
         raise TypeError(f"{type(data).__name__!r} object is not an iterator")
     return _shuffled(data, bufsize, min(initial, bufsize), rng)
+
+
+def generator_of(rng: Any = None, seed: Any = None) -> Any:
+    """The generator that these arguments of a shuffle mean."""
+    assert seed is None or rng is None
+    return random.Random(seed if seed is not None else _fresh_seed()) if rng is None else rng
 
 
 def _shuffled(data: Iterator[Any], bufsize: int, initial: int, rng: Any) -> Iterator[Any]:
@@ -60,6 +64,21 @@ def _shuffled(data: Iterator[Any], bufsize: int, initial: int, rng: Any) -> Iter
         yield pick(buf, rng)
 
 
+def shuffled_records(
+    records: Any,
+    bufsize: int = 1000,
+    initial: int = 100,
+    rng: Any = None,
+    seed: Any = None,
+    handler: Any = None,
+) -> Any:
+    """The same of samples that C++ has. `rng`: a random.Random."""
+    from .. import _native
+
+    getrandbits = generator_of(rng, seed).getrandbits
+    return _native.ShuffledRecords(records, bufsize, initial, getrandbits)
+
+
 def _fresh_seed() -> int:
     return (os.getpid() << 40) ^ time.time_ns()
 
@@ -76,7 +95,9 @@ class detshuffle(PipelineStage):
         self.epoch = epoch
 
     def run(self, src: Iterator[Any]) -> Iterator[Any]:
+        return _shuffle(src, self.bufsize, self.initial, rng=self.next_generator())
+
+    def next_generator(self) -> random.Random:
+        """That of the iteration that begins."""
         self.epoch += 1
-        return _shuffle(
-            src, self.bufsize, self.initial, rng=random.Random(int(self.seed) + self.epoch)
-        )
+        return random.Random(int(self.seed) + self.epoch)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from .. import _native
 from . import utils
+from .store_files import StoreFile
 
 
 class Readable(Protocol):
@@ -78,7 +79,13 @@ def _unpacker(head: bytes, stream: Any) -> Any:
 
 
 def _source(stream: Any) -> Any:
-    """A descriptor at the right place, or an object with read(n)."""
+    """A descriptor or an object of a store at the right place, or an object with read(n)."""
+    if type(stream) is io.BufferedReader and type(stream.raw) is StoreFile:
+        unpacker = _unpacker(stream.peek(_LONGEST_MAGIC), stream)
+        if unpacker is not stream:
+            return unpacker
+        stream.raw.seek(stream.tell())
+        return stream.raw.reader
     if type(stream) is io.BufferedReader and type(stream.raw) is io.FileIO and stream.seekable():
         descriptor, place = stream.fileno(), stream.tell()
         head = os.pread(descriptor, _LONGEST_MAGIC, place)
@@ -100,8 +107,6 @@ def open_members(stream: Any, skip_meta: bool, select: Any, rename: Any) -> Any:
     )
 
 
-def open_samples(stream: Any, url: Any, local_path: Any, select: Any, rename: Any) -> Any:
-    """An iterator of samples, with `partial()` after an error."""
-    return _native.TarSamples(
-        _source(stream), url, local_path, select, rename, lenient=utils.strict_compat()
-    )
+def open_shard(stream: Any, url: Any, local_path: Any) -> tuple[Any, Any, Any, bool]:
+    """What C++ begins a shard with: where from, `__url__`, `__local_path__`, lenient or not."""
+    return _source(stream), url, local_path, utils.strict_compat()

@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .. import _native
 from . import utils
 from .currying import pipelinefilter
 from .gopen import gopen
 from .handlers import Handler, reraise_exception
-from .tar_source import open_members, open_samples
+from .tar_source import open_members, open_shard
 
 trace = False
 meta_prefix = "__"
@@ -173,18 +174,38 @@ def samples_of_streams(
     rename_files: Names | None = None,
 ) -> Iterator[dict[str, Any]]:
     """tar_file_expander and group_by_keys in one, in C++."""
+    shards = open_shards(data, handler)
+    yield from _native.TarSamples(shards, select_files, rename_files)
+
+
+def records_of_streams(
+    data: Iterable[dict[str, Any]],
+    handler: Handler = reraise_exception,
+    select_files: Names | None = None,
+    rename_files: Names | None = None,
+) -> Any:
+    """The same samples without a Python object each, for batches made in C++."""
+    return _native.TarRecords(open_shards(data, handler), select_files, rename_files)
+
+
+def open_shards(
+    data: Iterable[dict[str, Any]], handler: Handler = reraise_exception
+) -> Iterator[Any]:
+    """What C++ reads samples from, shard by shard; it throws the errors of reading in here.
+
+    The answer to one is True (go on behind the member, or with what there is of the last sample) or
+    False (only with the latter).
+    """
     for source in data:
         stream, url = source["stream"], source["url"]
-        samples: Any = None
+        following: Any = None
         is_read = False
         try:
             while True:
                 try:
-                    if samples is None:
-                        samples = open_samples(
-                            stream, url, source.get("local_path"), select_files, rename_files
-                        )
-                    yield from samples
+                    if following is None:
+                        following = open_shard(stream, url, source.get("local_path"))
+                    yield following
                     is_read = True
                     if not utils.strict_compat():
                         stream.close()  # says how a command ended
@@ -192,11 +213,12 @@ def samples_of_streams(
                 except Exception as exn:
                     exn.args = (*exn.args, stream, url)
                     if handler(exn):
-                        if samples is None or is_read:
+                        if following is None or is_read:
                             break
-                        continue  # behind the member, or with what there is of the last sample
-                    if samples is not None and (rest := samples.partial()) is not None:
-                        yield rest
+                        following = True
+                        continue
+                    if following is not None and not is_read:
+                        yield False
                     return
         finally:
             _close_quietly(stream)
@@ -217,6 +239,17 @@ def tarfile_samples(
     """Samples of the shards with these `url`s, opened by `gopen`."""
     streams = url_opener(src, handler=handler)
     return samples_of_streams(streams, handler, select_files, rename_files)
+
+
+def tarfile_records(
+    src: Iterable[dict[str, Any]],
+    handler: Handler = reraise_exception,
+    select_files: Names | None = None,
+    rename_files: Names | None = None,
+) -> Any:
+    """The same samples without a Python object each."""
+    streams = url_opener(src, handler=handler)
+    return records_of_streams(streams, handler, select_files, rename_files)
 
 
 tarfile_to_samples = pipelinefilter(tarfile_samples)
