@@ -33,6 +33,7 @@ ShardIndexBuilder rebuild(const ShardIndex& index, uint64_t object_bytes) {
         builder.add_member(field, member.offset, member.size);
       else
         builder.add_file(field, index.object(member.object), member.size);
+      if (index.has_checksums()) builder.set_checksum(index.checksum(member));
     }
     builder.end_sample(end);
   }
