@@ -2,11 +2,13 @@
 
 import io
 import os
+import random
 import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
+from conftest import write_tar
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,3 +64,23 @@ def make_tar(path, names, data=b"x"):
             info = tarfile.TarInfo(name)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
+
+
+def write_random_set(folder: Path, shards: int, samples: int, largest: int) -> Path:
+    """An indexed set of "part-N.tar"; a sample has 1,000 to `largest` random bytes as "bin" and
+    its number as "cls"."""
+    folder.mkdir()
+    rng = random.Random(5)
+    for shard in range(shards):
+        write_tar(
+            folder / f"part-{shard}.tar",
+            (
+                (
+                    f"s{shard}-{i:03}",
+                    {"bin": rng.randbytes(rng.randint(1000, largest)), "cls": str(i).encode()},
+                )
+                for i in range(samples)
+            ),
+        )
+    ok("index", folder, "--out", folder, "--quiet")
+    return folder

@@ -56,6 +56,23 @@ def test_the_same_pack_again_has_nothing_to_do_and_another_is_refused(server, bu
     assert other.returncode == 2 and b"already holds another data set" in other.stderr
 
 
+def test_gc_removes_what_is_old_enough(server, files, tmp_path):
+    location = server.location + f"/gc/{tmp_path.name}"
+
+    def gc(*options):
+        return json.loads(ok("gc", location, *options, "--json", env=server.env))
+
+    ok("pack", files[0], "--out", location, "--samples", "10", "--quiet", env=server.env)
+    again = ["--samples", "20", "--replace", "--quiet"]
+    ok("pack", files[0], "--out", location, *again, env=server.env)
+    young = gc("--keep", "1")
+    assert young["removed"] == [] and young["young_objects"] >= 6 and young["forgotten"] == []
+    old = gc("--keep", "1", "--grace", "0s")
+    assert len(old["removed"]) == young["young_objects"] and old["forgotten"] == ["1"]
+    assert b"all is well" in run("verify", location, env=server.env).stderr
+    assert gc("--keep", "1", "--grace", "0s")["removed"] == []
+
+
 EPOCH = """
     import json, sys
     import headrace as hr

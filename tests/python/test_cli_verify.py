@@ -1,6 +1,7 @@
 """`headrace verify`: every damage is found, at its shard, member and byte."""
 
 import json
+import random
 import shutil
 import tarfile
 from pathlib import Path
@@ -61,7 +62,39 @@ def test_a_flipped_payload_byte_is_found(packed):
     flip(shard, member(shard, 4).offset_data)
     code, report = verify(packed)
     (finding,) = report["findings"]
+    hit = member(shard, 4)
     assert code == 4 and finding["kind"] == "checksum" and finding["shard"] == str(shard)
+    assert (finding["member"], finding["offset"]) == (hit.name, hit.offset_data)
+
+
+def test_every_changed_member_is_named(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    rng = random.Random(3)
+    for i, size in enumerate((0, 1, 511, 512, 70_000, 5_000_000, 300_000)):  # of many pieces too
+        (source / f"{i}.bin").write_bytes(rng.randbytes(size))
+    ok("pack", source, "--out", tmp_path / "packed", "--quiet")
+    (shard,) = shards_of(tmp_path / "packed")
+    with tarfile.open(shard) as tar:
+        members = [m for m in tar.getmembers() if m.size > 0]
+    hits = [(members[n], at) for n, at in ((0, 0), (2, 511), (4, 4_999_999), (5, 150_000))]
+    for hit, at in hits:
+        flip(shard, hit.offset_data + at)
+    wanted = [(hit.name, hit.offset_data) for hit, _ in hits]
+    report = verify(tmp_path / "packed")[1]
+    assert [(f["member"], f["offset"]) for f in found(report, "checksum")] == wanted
+
+    # An index of others' shards knows them as well.
+    for hit, at in hits:
+        flip(shard, hit.offset_data + at)
+    shutil.copytree(tmp_path / "packed", tmp_path / "theirs", ignore=lambda *_: ["_headrace"])
+    (tmp_path / "theirs/headrace.json").unlink()
+    ok("index", tmp_path / "theirs", "--quiet")
+    assert verify(tmp_path / "theirs")[0] == 0
+    for hit, at in hits:
+        flip(shards_of(tmp_path / "theirs")[0], hit.offset_data + at)
+    report = verify(tmp_path / "theirs")[1]
+    assert [(f["member"], f["offset"]) for f in found(report, "checksum")] == wanted
 
 
 def test_a_flipped_padding_byte_is_found_at_its_place(packed):

@@ -135,3 +135,72 @@ def test_ctrl_c_is_130_and_resumable(tmp_path):
         assert job.returncode == 130 and b"same command" in errors
     ok("cp", folder, tmp_path / "copy")
     assert tree(tmp_path / "copy") == tree(folder)
+
+
+def test_shards_get_other_names_and_nothing_else_changes(packed, tmp_path):
+    out = tmp_path / "copy"
+    rule = r"s/^shard-0*(\d+)\.(.*)/val\/part_\1.\2/"
+    ok("cp", packed, out, "--transform", rule)
+    names = sorted(path.name for path in (out / "val").glob("*.tar"))
+    assert names == [f"part_{i}.tar" for i in range(6)]
+    ok("verify", out)
+    before, after = hr.open(packed), hr.open(out)
+    assert [s.key for s in before.samples()] == [s.key for s in after.samples()]
+    again = json.loads(ok("cp", packed, out, "--transform", rule, "--json"))
+    assert again["copied_objects"] == 0
+    assert run("cp", packed, out).returncode == 2, "the same data set under other names"
+    merged = tmp_path / "merged"
+    ok("merge", out, "--out", merged)
+    ok("verify", merged)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("s/b/x/", "a_x/b.txt"),
+        ("s/b/x/g", "a_x/x.txt"),
+        ("s,/,_,", "a_b_b.txt"),
+        (r"s/(\w+)_(\w+)/\2_\1/", "b_a/b.txt"),
+        ("s/B/x/i", "a_x/b.txt"),
+        (r"s/b.txt/[&]$1\&/", "a_b/[b.txt]$1&"),
+        ("s/^/deep/down//", "refused"),
+        (r"s/^/deep\/down\//", "deep/down/a_b/b.txt"),
+        ("s/zzz/y/", "a_b/b.txt"),
+    ],
+)
+def test_rules_are_those_of_sed(rule, expected, tmp_path):
+    source = tmp_path / "in"
+    (source / "a_b").mkdir(parents=True)
+    (source / "a_b/b.txt").write_text("text")
+    done = run("cp", source, tmp_path / "out", "--transform", rule)
+    if expected == "refused":
+        assert done.returncode == 2
+        return
+    assert done.returncode == 0, done.stderr
+    assert list(tree(tmp_path / "out")) == [expected]
+    sed = subprocess.run(
+        ["sed", "-E", rule.replace(r"\w", "[a-z]")],
+        input=b"a_b/b.txt",
+        capture_output=True,
+        check=True,
+    )
+    assert sed.stdout.decode().strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("s/.*/same.tar/", "several objects would have the name"),
+        ("s/tar$/zip/", "no name of a shard"),
+        ("s/^/..\\//", "no name of an object"),
+        ("s/^/_headrace\\//", "folder of the tables"),
+        ("s/(/x/", "no rule for names"),
+        ("s/a/b", "three parts"),
+        ("y/a/b/", "it is not s/"),
+        ("s/shard/\\4/", "replacement"),
+    ],
+)
+def test_rules_that_make_no_sense_write_nothing(rule, said, packed, tmp_path):
+    done = run("cp", packed, tmp_path / "copy", "--transform", rule)
+    assert done.returncode == 2 and said in done.stderr.decode(), done.stderr
+    assert not (tmp_path / "copy").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import headrace as hr
 import pytest
+from program import ok
 
 
 def test_a_data_set_tells_what_it_is(shards):
@@ -71,6 +72,21 @@ def test_samples_come_by_key(shards):
         ds["s99999"]
     with pytest.raises(hr.NotFoundError, match="s99999"):
         ds["s99999"]
+
+
+def test_names_that_are_not_utf8_are_surrogate_escapes_both_ways(tmp_path):
+    for name in ("plain.txt", "caf\udce9.txt", "caf\udce9.n\udce9e"):
+        (tmp_path / name).write_text(name[:3])
+    ds = hr.open(tmp_path)
+    keys = [sample.key for sample in ds]
+    assert sorted(keys) == ["caf\udce9", "plain"]
+    assert all(key in ds and ds[key].key == key for key in keys)
+    assert "caf\udcea" not in ds
+    sample = ds["caf\udce9"]
+    assert [sample[field] for field in sample] == [b"caf", b"caf"]
+    assert "n\udce9e" in sample
+    with pytest.raises(KeyError, match="no field"):
+        sample["n\udceae"]
 
 
 def test_a_key_that_several_samples_have_is_not_guessed(shards):
@@ -184,6 +200,32 @@ def test_nothing_there_is_a_file_not_found_error(tmp_path):
     assert isinstance(caught.value, hr.NotFoundError)
     assert caught.value.code == "not_found"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("location", [3, None, b"set", 2.5])
+def test_what_is_no_location_is_a_type_error(location):
+    with pytest.raises(TypeError, match="location is a str, a path or a list of them"):
+        hr.open(location)
+
+
+def look_up(folder):
+    ds = hr.open(folder)
+    return ds[ds[0].key]
+
+
+def test_a_missing_table_is_named_with_what_to_do(packed):
+    for name in ("shards", "index", "keys"):
+        (table,) = (packed / "_headrace").glob(f"{name}-*.bin")
+        kept = table.read_bytes()
+        table.unlink()
+        with pytest.raises(hr.NotFoundError, match="table that the manifest names") as caught:
+            look_up(packed)
+        assert caught.value.shard == str(table)
+        assert "headrace index --replace" in str(caught.value.hint)
+        table.write_bytes(kept)
+    (packed / "_headrace" / table.name).unlink()
+    ok("index", packed, "--replace", "--quiet")  # it does help
+    assert len(hr.open(packed)) == 60
 
 
 def test_a_truncated_shard_is_an_error_with_its_name(shards):

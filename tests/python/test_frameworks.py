@@ -14,6 +14,9 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
 MODULES = {"lightning": "lightning", "accelerate": "accelerate", "hf_trainer": "transformers"}
+# A thread of torch's ProcessGroupGloo may want the interpreter just when it ends, once in dozens of
+# runs: ProcessGroupGloo::runLoop, PyEval_AcquireThread, pthread_exit, std::terminate.
+TORCH_AT_EXIT = "terminate called without an active exception"
 SAMPLES = 61  # not a multiple of 2 ranks times 8 rows: the last step is padded
 
 
@@ -38,20 +41,28 @@ def pictures(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("framework", MODULES)
-def test_every_sample_is_trained_on_once_an_epoch(pictures, tmp_path, framework):
-    pytest.importorskip("torch")
-    pytest.importorskip(MODULES[framework])
-    run = subprocess.run(
+def train(framework: str, pictures: Path, logs: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
-            *(EXAMPLES / f"with_{framework}.py", pictures, tmp_path),
+            *(EXAMPLES / f"with_{framework}.py", pictures, logs),
         ],
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=300,
     )
+
+
+@pytest.mark.parametrize("framework", MODULES)
+def test_every_sample_is_trained_on_once_an_epoch(pictures, tmp_path, framework):
+    pytest.importorskip("torch")
+    pytest.importorskip(MODULES[framework])
+    run = train(framework, pictures, tmp_path)
+    for _ in range(2):
+        if run.returncode == 0 or TORCH_AT_EXIT not in run.stderr:
+            break
+        run = train(framework, pictures, tmp_path)
     assert run.returncode == 0, run.stderr
     ranks = [(tmp_path / f"rank-{rank}.txt").read_text().splitlines() for rank in range(2)]
     assert all(ranks)

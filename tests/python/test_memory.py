@@ -67,14 +67,15 @@ def test_200_loaders_leave_no_thread_descriptor_or_memory(small_set: hr.Dataset)
     for number in range(20):
         use_one(number)
     gc.collect()
+    others = set(threading.enumerate())  # a server of a test before may not have ended yet
     before = resident(), status("Threads"), descriptors()
     for number in range(200):
         use_one(number)
     gc.collect()
     after = resident(), status("Threads"), descriptors()
     assert after[0] - before[0] < 8 * MIB
-    assert after[1:] == before[1:]
-    assert threading.active_count() == 1
+    assert after[1] <= before[1] and after[2] <= before[2]
+    assert set(threading.enumerate()) <= others
 
 
 def test_the_peak_stays_within_the_budget(make_tar: Any, tmp_path: Path, run_python: Any) -> None:

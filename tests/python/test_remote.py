@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import headrace as hr
 import pytest
-from conftest import write_tar
-from program import ok
+from program import ok, write_random_set
 from servers.nginx import Nginx, nginx
 
 SHARDS, SAMPLES = 5, 90
@@ -24,20 +22,7 @@ AHEAD = 16 * 120_000  # the first batch of the next epoch
 @pytest.fixture(scope="module")
 def data_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five shards of about 5 MB, so that a shard has more than one block."""
-    folder = tmp_path_factory.mktemp("remote") / "set"
-    folder.mkdir()
-    rng = random.Random(5)
-    for shard in range(SHARDS):
-        samples = (
-            (
-                f"s{shard}-{i:03}",
-                {"bin": rng.randbytes(rng.randint(1000, 120_000)), "cls": str(i).encode()},
-            )
-            for i in range(SAMPLES)
-        )
-        write_tar(folder / f"part-{shard}.tar", samples)
-    ok("index", folder, "--out", folder, "--quiet")
-    return folder
+    return write_random_set(tmp_path_factory.mktemp("remote") / "set", SHARDS, SAMPLES, 120_000)
 
 
 @pytest.fixture
@@ -129,6 +114,22 @@ def test_every_sample_once_over_a_restart_on_fewer_ranks(server: Nginx, tmp_path
             pass
     report = hr.audit_report(tmp_path, hr.open(server.url))
     assert report.passed, report
+
+
+def test_a_process_may_fork_as_soon_as_a_data_set_is_open(server: Nginx, run_python):
+    """As torch's DataLoader does: nothing may be left that only the parent's threads could end."""
+    done = run_python(
+        f"""
+        import os, headrace as hr
+        ds = hr.open({server.url!r})
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if len(ds[0]["bin"]) >= 1000 and len(ds[-1]["bin"]) >= 1000 else 3)
+        assert os.waitpid(child, 0)[1] == 0
+        print(len(ds[0]["bin"]) >= 1000)
+        """
+    )
+    assert done.stdout.strip() == "True", done.stderr
 
 
 def test_a_shard_that_changes_is_an_error_and_never_a_mix(data_set: Path, tmp_path: Path):

@@ -198,15 +198,17 @@ class AisFake:
         text = {
             "uuid": value.get("uuid") or uuid.uuid4().hex[:10],
             "continuation_token": page[-1] if more else "",
-            "entries": [self._entry(bucket, name) for name in page] or None,
+            "entries": [self._entry(bucket, name, value.get("props", "")) for name in page] or None,
             "flags": 0,
         }
         return Reply(200, {"Content-Type": "application/json"}, json.dumps(text).encode())
 
-    def _entry(self, bucket: str, name: str) -> dict[str, object]:
+    def _entry(self, bucket: str, name: str, props: str) -> dict[str, object]:
         stored = next(t.objects[bucket, name] for t in self.targets if (bucket, name) in t.objects)
         size = {"size": str(stored.content.size)} if stored.content.size else {}
-        return {"name": name, **size, "flags": 64}
+        told = {"checksum": stored.checksum, "version": str(stored.version)}
+        asked = {prop: told[prop] for prop in props.split(",") if prop in told and stored.checksum}
+        return {"name": name, **size, **asked, "flags": 64}
 
 
 def main() -> None:

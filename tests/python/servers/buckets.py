@@ -67,7 +67,7 @@ def running(command: Sequence[object], port: int, log: Path, **env: str) -> Iter
         process.wait(timeout=30)
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     """Of this Python's environment, of what ./dev fetched, or of the system."""
     fetched = Path(__file__).resolve().parents[3] / "build/servers"
     folders = [Path(sys.executable).parent, fetched, fetched / "node_modules/.bin"]
@@ -98,7 +98,7 @@ def rclone_s3(scratch: Path, folder: Path | None = None) -> Iterator[BucketServe
     else:
         (scratch / "files/bucket").mkdir()
     port = free_port()
-    command = [_program("rclone"), "serve", "s3", "--addr", f"127.0.0.1:{port}"]
+    command = [program("rclone"), "serve", "s3", "--addr", f"127.0.0.1:{port}"]
     command += ["--auth-key", f"{KEY},{SECRET}", "--copy-links", scratch / "files"]
     endpoint = f"http://127.0.0.1:{port}"
     config = str(scratch / "rclone.conf")
@@ -113,7 +113,7 @@ def moto_s3(scratch: Path) -> Iterator[BucketServer]:
     scratch.mkdir(parents=True, exist_ok=True)
     port = free_port()
     endpoint = f"http://127.0.0.1:{port}"
-    with running([_program("moto_server"), "-p", port], port, scratch / "moto.log"):
+    with running([program("moto_server"), "-p", port], port, scratch / "moto.log"):
         request = urllib.request.Request(endpoint + "/bucket", method="PUT")
         urllib.request.urlopen(request, timeout=30).close()
         yield BucketServer("s3://bucket", endpoint, _s3_environment(endpoint, scratch))
@@ -125,7 +125,7 @@ def fake_gcs(scratch: Path) -> Iterator[BucketServer]:
     scratch.mkdir(parents=True, exist_ok=True)
     port = free_port()
     endpoint = f"http://127.0.0.1:{port}"
-    command = [_program("fake-gcs-server"), "-scheme", "http", "-host", "127.0.0.1"]
+    command = [program("fake-gcs-server"), "-scheme", "http", "-host", "127.0.0.1"]
     command += ["-port", port, "-backend", "memory", "-public-host", f"127.0.0.1:{port}"]
     with running(command, port, scratch / "gcs.log"):
         body = json.dumps({"name": "bucket"}).encode()
@@ -162,7 +162,7 @@ def azurite(scratch: Path) -> Iterator[BucketServer]:
     """Azurite: Azure's own emulator; checks signatures."""
     scratch.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    command = [_program("azurite-blob"), "--blobHost", "127.0.0.1", "--blobPort", port]
+    command = [program("azurite-blob"), "--blobHost", "127.0.0.1", "--blobPort", port]
     command += ["--location", scratch, "--silent", "--skipApiVersionCheck"]
     endpoint = f"http://127.0.0.1:{port}/{AZURITE_ACCOUNT}"
     with running(command, port, scratch / "azurite.log"):

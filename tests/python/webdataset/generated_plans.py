@@ -232,8 +232,6 @@ class Draw:
         if choice == 1:
             return Call("slice", self.some((5,), (2, 9), (1, 40, 3), (0,), (2, None, 2))), kind
         if choice == 2:
-            # Full batches come a sample earlier here, so the draws fall on other samples.
-            plan.ordered &= not any(call.name in ("batched", "listed") for call in plan.stages)
             return Call("rsample", (self.some(0.0, 0.3, 1.0),)), kind
         if choice == 3:
             return Call("info", (), {"stream": io.StringIO(), "n": 1}), kind
@@ -284,7 +282,10 @@ class Draw:
 
     def rename_keys(self) -> Call:
         rules = self.some(
-            (("image", "png"),), (("a", "c*"), ("b", "b*")), (("x", "nope"), ("y", "*"))
+            (("image", "png"),),
+            (("a", "c*"), ("b", "b*")),
+            (("x", "nope"), ("y", "*")),
+            (("cls", "*n"), ("y", "t*"), ("t", "[tj]*")),
         )
         options = {
             name: self.maybe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import random
 import subprocess
 import sys
@@ -228,6 +229,28 @@ def test_security_refuses_files_pipes_and_pickles(tmp_path, monkeypatch):
         list(ours.xdecode()(iter([{"a.pyd": b"\x80\x04N."}])))
 
 
+def test_pickles_are_warned_of_once_and_the_warning_says_how_to_refuse_them(tmp_path):
+    url = write(tmp_path / "x.tar", [(f"{c}.pyd", b"\x80\x04K\x05.") for c in "abc"])
+    script = f"""
+import warnings, headrace.webdataset as wds
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        list(wds.WebDataset({url!r}, shardshuffle=False).decode())
+print([str(each.message) for each in caught])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.count("is unpickled") == 1, done.stderr
+    assert "enforce_security" in done.stdout
+    secure = {**os.environ, "WDS_SECURE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=secure, capture_output=True, text=True, timeout=60
+    )
+    assert "ValueError" in done.stderr
+
+
 def test_a_description_in_a_file_runs_no_command(tmp_path, monkeypatch):
     monkeypatch.setenv("ALLOW_OBSOLETE", "1")
     spec = {"datasets": [{"name": "x", "shards": ["pipe:touch " + str(tmp_path / "ran")]}]}
@@ -286,6 +309,8 @@ def test_the_cache_of_the_environment_is_used(tmp_path, monkeypatch):
     cache.mkdir()
     (first, _), _ = samples(ours, url)
     assert first["__local_path__"].startswith(str(cache)) and len(list(cache.iterdir())) == 1
+    (first, _), _ = samples(ours, url, url_to_name=lambda url: f"own-{len(url)}")
+    assert first["__local_path__"] == str(cache / f"own-{len(url)}")
 
 
 def test_the_seed_of_the_environment_works_with_detshuffle(tmp_path, monkeypatch):

@@ -106,7 +106,8 @@ def test_a_waiting_picture_that_threads_share_is_decoded(pictures):
 def test_one_iterator_gives_each_sample_to_one_thread_or_says_that_it_is_in_use(tmp_path):
     (shard,) = numbered(tmp_path, 1, 200)
     with open(shard, "rb") as stream:
-        samples = _native.TarSamples(stream, "x", None, None, None, lenient=False)
+        shards = (shard for shard in [(stream, "x", None, False)])
+        samples = _native.TarSamples(shards, None, None)
 
         def work(i):
             keys, refused = [], 0
