@@ -10,7 +10,8 @@ import json
 import sys
 import time
 
-import headrace  # noqa: F401
+import numpy as np  # noqa: F401
+from headrace import _native  # noqa: F401
 from image_readers import IMAGE_READERS
 
 

@@ -50,6 +50,11 @@ class Inputs:
         """Arrays of 200 KB: files/, the same in shards/, and all in rows.npy."""
         return self.root / "rows"
 
+    @property
+    def small_arrays(self) -> Path:
+        """20,000 samples of 500 float32 and a class, in 4 shards."""
+        return self.root / "small-arrays"
+
     def pictures(self, kind: str) -> Path:
         """A thousand of the photos as "png" or "webp"."""
         return self.root / f"photos-{kind}"
@@ -68,6 +73,7 @@ def prepare(inputs: Inputs) -> None:
     if not (inputs.small / "headrace.json").exists():
         headrace("index", inputs.small)
     once(inputs.rows, write_rows)
+    once(inputs.small_arrays, write_small_arrays)
     for kind in ("png", "webp"):
         once(inputs.pictures(kind), lambda out, kind=kind: write_pictures(inputs.photos, kind, out))
     convert(inputs, "photos", inputs.photo_shards, "jpg")
@@ -110,6 +116,18 @@ def write_rows(out: Path) -> None:
         row[0] = number % 251
         np.save(out / "files" / f"{number:04d}.npy", row)
     headrace("pack", out / "files", "--shuffle", 1, "--shards", 8, "--out", out / "shards")
+
+
+def write_small_arrays(out: Path) -> None:
+    import headrace.webdataset as wds
+
+    out.mkdir(parents=True)
+    draw = np.random.default_rng(6)
+    for shard in range(4):
+        with wds.TarWriter(str(out / f"{shard}.tar")) as sink:
+            for number in range(5000):
+                array = draw.random(500, dtype=np.float32)
+                sink.write({"__key__": f"{shard}{number:05d}", "npy": array, "cls": number % 1000})
 
 
 def write_pictures(photos: Path, kind: str, out: Path) -> None:

@@ -4,12 +4,13 @@
 //   find … | io_limit read THREADS        reads every file named on standard input, whole, into one
 //                                         hot buffer of 1 MiB a thread
 //   find … | io_limit copy THREADS DEST   also writes the bytes, one file DEST.N a thread
+//   find … | io_limit rows THREADS BYTES  reads them in rows of so many bytes, shuffled, one call
+//                                         each, into as much memory as a few batches take
 //
-// Prints the seconds it took and the bytes it read. Threads take the next file as they come free;
-// large files are taken in pieces of 16 MiB, so that the threads end together.
+// Prints the seconds it took and the bytes it read. Threads take the next piece as they come free;
+// large files are read in pieces of 16 MiB, so that the threads end together.
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,10 +27,11 @@
 namespace {
 
 constexpr size_t kBuffer = size_t{1} << 20;
+constexpr size_t kBatches = size_t{96} << 20;
 constexpr off_t kPiece = off_t{16} << 20;
 
 struct Piece {
-  const std::string* path;
+  int file;
   off_t begin, end;
 };
 
@@ -37,14 +40,15 @@ struct Piece {
   std::exit(1);
 }
 
-/// Files are sized here, outside the timing: a reader of packed data knows the sizes, too.
-std::vector<Piece> cut(const std::vector<std::string>& paths) {
+/// Files are opened and sized here, outside the timing: a reader of packed data has them, too.
+std::vector<Piece> cut(off_t piece) {
   std::vector<Piece> pieces;
-  for (const std::string& path : paths) {
+  for (std::string path; std::getline(std::cin, path);) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0) fail(path);
-    for (off_t at = 0; at < status.st_size; at += kPiece)
-      pieces.push_back({&path, at, std::min(at + kPiece, status.st_size)});
+    if (file < 0 || fstat(file, &status) != 0) fail(path);
+    for (off_t at = 0; at < status.st_size; at += piece)
+      pieces.push_back({file, at, std::min(at + piece, status.st_size)});
   }
   return pieces;
 }
@@ -58,58 +62,76 @@ void write_all(int out, const char* data, size_t size) {
   }
 }
 
-/// `out`: -1 to read only. Returns the bytes moved.
-size_t move_piece(const Piece& piece, std::vector<char>& buffer, int out) {
-  const int in = open(piece.path->c_str(), O_RDONLY | O_CLOEXEC);
-  if (in < 0) fail(*piece.path);
-  size_t moved = 0;
+void read_all(const Piece& piece, char* into) {
   for (off_t at = piece.begin; at < piece.end;) {
-    const size_t want = std::min(kBuffer, static_cast<size_t>(piece.end - at));
-    const iovec into{buffer.data(), want};
-    const ssize_t got = preadv(in, &into, 1, at);
-    if (got <= 0) fail(*piece.path);
-    if (out >= 0) write_all(out, buffer.data(), static_cast<size_t>(got));
+    const ssize_t got = pread(piece.file, into, static_cast<size_t>(piece.end - at), at);
+    if (got <= 0) fail("pread");
+    into += got;
     at += got;
-    moved += static_cast<size_t>(got);
   }
-  close(in);
-  return moved;
+}
+
+/// `out`: -1 to read only.
+void move_piece(const Piece& piece, std::vector<char>& buffer, int out) {
+  for (off_t at = piece.begin; at < piece.end;) {
+    const Piece part{piece.file, at, std::min(at + static_cast<off_t>(kBuffer), piece.end)};
+    read_all(part, buffer.data());
+    if (out >= 0) write_all(out, buffer.data(), static_cast<size_t>(part.end - part.begin));
+    at = part.end;
+  }
+}
+
+/// One row behind the other, and from the front again.
+size_t keep_row(const Piece& row, std::vector<char>& batches, size_t at) {
+  const auto size = static_cast<size_t>(row.end - row.begin);
+  if (at + size > batches.size()) at = 0;
+  read_all(row, batches.data() + at);
+  return at + size;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string verb = argc > 2 ? argv[1] : "";
-  if (!(verb == "read" && argc == 3) && !(verb == "copy" && argc == 4)) {
-    std::fputs("usage: io_limit read THREADS | io_limit copy THREADS DEST\n", stderr);
+  const bool rows = verb == "rows" && argc == 4;
+  const bool copy = verb == "copy" && argc == 4;
+  if (!rows && !copy && !(verb == "read" && argc == 3)) {
+    std::fputs("usage: io_limit read|copy|rows THREADS [DEST|BYTES]\n", stderr);
     return 2;
   }
-  const int threads = std::max(1, std::atoi(argv[2]));
-  std::vector<std::string> paths;
-  for (std::string line; std::getline(std::cin, line);) paths.push_back(line);
-  const std::vector<Piece> pieces = cut(paths);
+  const auto threads = static_cast<size_t>(std::max(1, std::atoi(argv[2])));
+  std::vector<Piece> pieces = cut(rows ? std::max(1L, std::atol(argv[3])) : kPiece);
+  if (rows) std::shuffle(pieces.begin(), pieces.end(), std::mt19937_64(1));
+  // Touched: no page is new while the time is taken.
+  std::vector<std::vector<char>> memory(threads,
+                                        std::vector<char>(rows ? kBatches / threads : kBuffer, 1));
 
-  std::atomic<size_t> next{0}, bytes{0};
-  const auto work = [&](int number) {
-    std::vector<char> buffer(kBuffer, 1);  // touched: hot from the first read on
+  std::atomic<size_t> next{0};
+  const auto work = [&](size_t number) {
     int out = -1;
-    if (verb == "copy") {
+    if (copy) {
       const std::string path = std::string(argv[3]) + "." + std::to_string(number);
       out = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
       if (out < 0) fail(path);
     }
-    size_t moved = 0;
-    for (size_t i = next++; i < pieces.size(); i = next++)
-      moved += move_piece(pieces[i], buffer, out);
+    size_t kept = 0;
+    for (size_t i = next++; i < pieces.size(); i = next++) {
+      if (rows)
+        kept = keep_row(pieces[i], memory[number], kept);
+      else
+        move_piece(pieces[i], memory[number], out);
+    }
     if (out >= 0) close(out);
-    bytes += moved;
   };
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work, i);
-  work(0);
-  for (std::thread& thread : others) thread.join();
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+    work(0);
+  }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  std::printf("%.6f %zu\n", seconds.count(), bytes.load());
+  off_t bytes = 0;
+  for (const Piece& piece : pieces) bytes += piece.end - piece.begin;
+  std::printf("%.6f %lld\n", seconds.count(), static_cast<long long>(bytes));
   return 0;
 }

@@ -61,21 +61,31 @@ class Bench:
         done = subprocess.run(command, input=names, capture_output=True, text=True, check=True)
         return float(done.stdout.split()[0])
 
+    def rate_of(self, paths: list[Path], rows: int, *arguments: object) -> float:
+        """Rows a second of io_limit; for as long as the readers, after a first."""
+        self.warm(paths)
+        times: list[float] = []
+        while sum(times) < self.seconds:
+            times.append(self.limit_once(paths, *arguments))
+        return rows * len(times) / sum(times)
+
     def reading_limit(self, paths: list[Path], rows: int) -> Contender:
-        """Rows a second, if reading them were all; for as long as the readers, after a first."""
-
-        def measure() -> float:
-            self.warm(paths)
-            times: list[float] = []
-            while sum(times) < self.seconds:
-                times.append(self.limit_once(paths, "read", self.threads))
-            return rows * len(times) / sum(times)
-
+        """If reading were all, and nothing were kept."""
         return Contender(
-            f"limit: readv of the same files, {self.threads} threads",
-            measure,
+            f"limit: pread of the same files, {self.threads} threads",
+            lambda: self.rate_of(paths, rows, "read", self.threads),
             kind="limit",
-            note="into one hot buffer of 1 MiB a thread; nothing is kept",
+            note="in order, into one hot buffer of 1 MiB a thread; nothing is kept",
+        )
+
+    def rows_limit(self, paths: list[Path], rows: int) -> Contender:
+        """If reading rows in another order and keeping them in batches were all."""
+        size = sum(path.stat().st_size for path in paths) // rows
+        return Contender(
+            f"pread a row, shuffled, into memory of 4 batches, {self.threads} threads",
+            lambda: self.rate_of(paths, rows, "rows", self.threads, size),
+            kind="limit",
+            note="what any reader of batches does, without all else",
         )
 
 
@@ -104,8 +114,14 @@ def photos(bench: Bench) -> list[Table]:
         "photos/s",
         [
             bench.reading_limit(tar_files(place), samples_in(place)),
+            bench.rows_limit(tar_files(place), samples_in(place)),
             bench.reader(
                 f"Headrace, {bench.threads} threads", "headrace_batches", place, kind="ours"
+            ),
+            bench.reader(
+                f"Headrace, {bench.threads} threads, batches of 64",
+                "headrace_small_batches",
+                place,
             ),
             bench.reader("WebDataset, not shuffled", "webdataset_photos", place),
             bench.reader("WebDataset, shuffle(1000)", "webdataset_photos_shuffled", place),
@@ -130,9 +146,10 @@ def photos(bench: Bench) -> list[Table]:
         ],
     )
     take_turns(table.contenders, bench.rounds)
-    limit = table.contenders[0]
+    limit, _, _, small_batches, *_ = table.contenders
     table.goals = [
         Goal("share of the limit", table.times_faster(limit), 0.8),
+        Goal("share of the limit, batches of 64", table.ratio(small_batches, limit), 0.8),
         Goal("times WebDataset, not shuffled", table.times_faster("WebDataset, not shuffled"), 2.5),
         memory_goal(bench, "headrace_batches"),
     ]

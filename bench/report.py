@@ -35,7 +35,7 @@ Every reader runs in a process of its own, warms up, and then reads whole passes
 from the start of the process to its end (ShardWriter: without its imports), and outputs are removed
 between rounds outside the clock.
 
-- **Limit**: `bench/io_limit.cc`, `preadv` of the same files into one hot buffer of 1 MiB a thread;
+- **Limit**: `bench/io_limit.cc`, `pread` of the same files into one hot buffer of 1 MiB a thread;
   for packing also `write`. Nothing is kept, and no Python.
 - **WebDataset**: `WebDataset(shards).to_tuple(…).batched(256)` in the process itself, in order or
   with `shardshuffle=100` and `.shuffle(1000)`; with workers by `WebLoader`.
@@ -48,9 +48,10 @@ between rounds outside the clock.
 
 The limit of reading is harder than it looks: its buffer never leaves the L2 cache and its reads are
 large and in order, while a batch of 256 photographs is 22 MB of rows from all over the files that
-are kept. Rows go straight into the batch; the batch that came back last is filled first, since a
-cache may still hold it. Copying from mapped files would beat this limit, but a file that is cut
-while it is mapped kills the process, and mapped pages count as its memory; so it is not done.
+are kept; the second limit of that table does only this. Rows go straight into the batch; the batch
+that came back last is filled first, since a cache may still hold it. Copying from mapped files
+would beat this limit, but a file that is cut while it is mapped kills the process, and mapped pages
+count as its memory; so it is not done.
 """
 
 

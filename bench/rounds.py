@@ -62,9 +62,11 @@ class Table:
 
     def times_faster(self, other: str | Contender) -> float:
         """How many times as fast as `other` we are: the median of the rounds' own ratios."""
-        if isinstance(other, str):
-            other = self[other]
-        pairs = zip(self.ours.values, other.values, strict=True)
+        return self.ratio(self.ours, self[other] if isinstance(other, str) else other)
+
+    def ratio(self, one: Contender, other: Contender) -> float:
+        """How many times as fast as `other` one is, the same way."""
+        pairs = zip(one.values, other.values, strict=True)
         ratios = [b / a if self.less_is_better else a / b for a, b in pairs]
         return statistics.median(ratios)
 

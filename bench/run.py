@@ -3,9 +3,9 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify pack start resume loose webdataset images
-first_images (all); http, which needs nginx and curl; s3, which needs s5cmd. Makes its inputs the
-first time. Writes OUT/results.json, where tables of jobs that did not run stay as they were;
-bench/report.py makes docs/benchmarks.md from it.
+first_images (all); reshape; http, http_distance and shard_sizes, which need nginx and curl; s3,
+which needs s5cmd. Makes its inputs the first time. Writes OUT/results.json, where tables of jobs
+that did not run stay as they were; bench/report.py makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,26 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from http_distance_job import http_distance
 from http_job import http
 from image_jobs import IMAGE_JOBS
 from inputs import Inputs, prepare
 from jobs import JOBS as OTHER_JOBS
 from jobs import Bench
 from programs import ROOT, program
+from reshape_job import reshape
 from s3_job import s3
+from shard_sizes_job import shard_sizes
 from tables import as_text
 
 JOBS = OTHER_JOBS | IMAGE_JOBS
 ASKED_JOBS = {
     "http": http,
+    "http_distance": http_distance,
+    "shard_sizes": shard_sizes,
+    "reshape": reshape,
     "s3": s3,
-}  # need programs that not every machine has; run when they are named
+}  # long, or with programs that not every machine has; run when they are named
 PEERS = (
     "webdataset",
     "mosaicml-streaming",

@@ -32,7 +32,21 @@ def webdataset(bench: Bench) -> list[Table]:
             "samples/s",
             "the same in 2 workers of torch's DataLoader",
         ),
+        pair(
+            bench,
+            "array_batches",
+            bench.inputs.small_arrays,
+            "samples/s",
+            'arrays of 2 KB, .shuffle(1000).decode().to_tuple("npy", "cls").batched(256)',
+        ),
         pictures(bench, photos),
+        pair(
+            bench,
+            "picture_batches",
+            photos,
+            "photos/s",
+            'photographs, .shuffle(1000).decode("rgb8").to_tuple("jpg", "cls").batched(64)',
+        ),
         pair(
             bench,
             "augmented",
@@ -139,7 +153,7 @@ def costs(place: Path, samples: int = 400) -> Table:
 
 
 def collation() -> Table:
-    """numpy stacks as fast as memory is copied: nothing is left for C++."""
+    """Beside copying the same bytes into memory that is there."""
     spent = python("webdataset_collation.py")
     rows = [
         Contender(name, lambda value=value: value, kind="limit" if "limit" in name else "ours")

@@ -34,6 +34,12 @@ def shuffled_batches(library: Any, place: str) -> Passes:
     return lambda: (len(payloads) for payloads, _ in ds)
 
 
+def array_batches(library: Any, place: str) -> Passes:
+    """Arrays decoded, shuffled and stacked: only the library's own stages up to the batch."""
+    ds = whole(library, place).shuffle(BUFFER).decode().to_tuple("npy", "cls").batched(BATCH)
+    return lambda: (len(labels) for _, labels in ds)
+
+
 def exact_batches(library: Any, place: str) -> Passes:
     """Ours alone: the same pipeline in the exactly-once order."""
     ds = whole(library, place).shuffle(BUFFER).to_tuple("bin", "cls").exact(batch=BATCH)
@@ -50,6 +56,12 @@ def worker_batches(library: Any, place: str) -> Passes:
 def pictures(library: Any, place: str) -> Passes:
     ds = whole(library, place).decode("rgb8")
     return lambda: by_fifty(ds)
+
+
+def picture_batches(library: Any, place: str) -> Passes:
+    """Photographs of one size, decoded and stacked: only the library's own stages."""
+    ds = whole(library, place).shuffle(BUFFER).decode("rgb8")
+    return lambda: (len(labels) for _, labels in ds.to_tuple("jpg", "cls").batched(64))
 
 
 def by_fifty(items: Iterable[Any]) -> Iterator[int]:
@@ -76,7 +88,15 @@ def augmented_pipeline(library: Any, place: str) -> Any:
     return whole(library, place).decode("pil").to_tuple("jpg", "cls").map_tuple(transform)
 
 
-PIPELINES = (dictionaries, shuffled_batches, worker_batches, pictures, augmented)
+PIPELINES = (
+    dictionaries,
+    shuffled_batches,
+    array_batches,
+    worker_batches,
+    pictures,
+    picture_batches,
+    augmented,
+)
 
 
 def reader(pipeline: Callable[[Any, str], Passes], library: str) -> Callable[[str, int], Passes]:
