@@ -3,7 +3,8 @@
 //
 //   find … | io_limit read THREADS        reads every file named on standard input, whole, into one
 //                                         hot buffer of 1 MiB a thread
-//   find … | io_limit copy THREADS DEST   also writes the bytes, one file DEST.N a thread
+//   find … | io_limit copy THREADS DEST   also writes the bytes, one file DEST.N a thread; opens each
+//                                         file when its turn comes, as all that pack files must
 //   find … | io_limit rows THREADS BYTES  reads them in rows of so many bytes, shuffled, one call
 //                                         each, into as much memory as a few batches take
 //
@@ -31,7 +32,8 @@ constexpr size_t kBatches = size_t{96} << 20;
 constexpr off_t kPiece = off_t{16} << 20;
 
 struct Piece {
-  int file;
+  std::string path;
+  int file;  // -1: not open yet
   off_t begin, end;
 };
 
@@ -40,15 +42,21 @@ struct Piece {
   std::exit(1);
 }
 
-/// Files are opened and sized here, outside the timing: a reader of packed data has them, too.
-std::vector<Piece> cut(off_t piece) {
+int open_or_fail(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail(path);
+  return file;
+}
+
+/// Sized here, outside the timing, and opened if they stay open: a reader of packed data has them.
+std::vector<Piece> cut(off_t piece, bool keep_open) {
   std::vector<Piece> pieces;
   for (std::string path; std::getline(std::cin, path);) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat status {};
-    if (file < 0 || fstat(file, &status) != 0) fail(path);
+    if (stat(path.c_str(), &status) != 0) fail(path);
+    const int file = keep_open ? open_or_fail(path) : -1;
     for (off_t at = 0; at < status.st_size; at += piece)
-      pieces.push_back({file, at, std::min(at + piece, status.st_size)});
+      pieces.push_back({path, file, at, std::min(at + piece, status.st_size)});
   }
   return pieces;
 }
@@ -62,9 +70,9 @@ void write_all(int out, const char* data, size_t size) {
   }
 }
 
-void read_all(const Piece& piece, char* into) {
-  for (off_t at = piece.begin; at < piece.end;) {
-    const ssize_t got = pread(piece.file, into, static_cast<size_t>(piece.end - at), at);
+void read_all(int file, off_t at, off_t end, char* into) {
+  while (at < end) {
+    const ssize_t got = pread(file, into, static_cast<size_t>(end - at), at);
     if (got <= 0) fail("pread");
     into += got;
     at += got;
@@ -73,19 +81,21 @@ void read_all(const Piece& piece, char* into) {
 
 /// `out`: -1 to read only.
 void move_piece(const Piece& piece, std::vector<char>& buffer, int out) {
+  const int file = piece.file < 0 ? open_or_fail(piece.path) : piece.file;
   for (off_t at = piece.begin; at < piece.end;) {
-    const Piece part{piece.file, at, std::min(at + static_cast<off_t>(kBuffer), piece.end)};
-    read_all(part, buffer.data());
-    if (out >= 0) write_all(out, buffer.data(), static_cast<size_t>(part.end - part.begin));
-    at = part.end;
+    const off_t end = std::min(at + static_cast<off_t>(kBuffer), piece.end);
+    read_all(file, at, end, buffer.data());
+    if (out >= 0) write_all(out, buffer.data(), static_cast<size_t>(end - at));
+    at = end;
   }
+  if (piece.file < 0) close(file);
 }
 
 /// One row behind the other, and from the front again.
 size_t keep_row(const Piece& row, std::vector<char>& batches, size_t at) {
   const auto size = static_cast<size_t>(row.end - row.begin);
   if (at + size > batches.size()) at = 0;
-  read_all(row, batches.data() + at);
+  read_all(row.file, row.begin, row.end, batches.data() + at);
   return at + size;
 }
 
@@ -100,7 +110,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto threads = static_cast<size_t>(std::max(1, std::atoi(argv[2])));
-  std::vector<Piece> pieces = cut(rows ? std::max(1L, std::atol(argv[3])) : kPiece);
+  std::vector<Piece> pieces = cut(rows ? std::max(1L, std::atol(argv[3])) : kPiece, !copy);
   if (rows) std::shuffle(pieces.begin(), pieces.end(), std::mt19937_64(1));
   // Touched: no page is new while the time is taken.
   std::vector<std::vector<char>> memory(threads,

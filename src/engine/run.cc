@@ -1,13 +1,13 @@
 #include "engine/run.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "base/block_signals.h"
 #include "base/try.h"
 
 namespace headrace {
@@ -20,22 +20,6 @@ constexpr uint64_t kChunkNanoseconds = 150'000;
 constexpr auto kInterruptPeriod = std::chrono::milliseconds(50);
 
 Error stopped_error() { return {.code = Code::kInterrupted, .message = "the loader was stopped"}; }
-
-/// Signals are the consumer's: threads of ours must not take a Ctrl-C away from it.
-class BlockSignals {
- public:
-  BlockSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockSignals(const BlockSignals&) = delete;
-  BlockSignals& operator=(const BlockSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 void name_thread(unsigned number) {
 #ifdef __linux__

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/block_signals.h"
 #include "base/try.h"
 #include "io/file.h"
 #include "io/system_error.h"
@@ -170,6 +171,7 @@ Result<std::unique_ptr<FileServer>> FileServer::start(ServeOptions options) {
   if (!root.is_open()) return system_error("open", options.folder, errno);
   HR_TRY(File listener, listen_on(options));
   HR_TRY(const uint16_t port, port_of(listener));
+  const BlockSignals block;
   return std::unique_ptr<FileServer>(new FileServer(
       std::make_unique<Impl>(std::move(options), std::move(root), std::move(listener), port)));
 }

@@ -1,11 +1,11 @@
 #include "io/http/transfer_loop.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/block_signals.h"
 #include "base/try.h"
 #include "io/http/redirect.h"
 #include "io/http/retry.h"
@@ -55,11 +55,8 @@ bool TransferLoop::MoreUrgent::operator()(const JobPointer& a, const JobPointer&
 TransferLoop::TransferLoop(const FetcherOptions& options)
     : options_(options), multi_(curl().multi_init()) {
   curl().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, 256L);
-  sigset_t all, before;  // signals are the program's: this thread takes none away
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockSignals block;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 TransferLoop::~TransferLoop() { stop(); }
