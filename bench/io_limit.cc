@@ -3,7 +3,8 @@
 //
 //   find … | io_limit read THREADS        reads every file named on standard input, whole, into one
 //                                         hot buffer of 1 MiB a thread
-//   find … | io_limit copy THREADS DEST   also writes the bytes, one file DEST.N a thread; opens each
+//   find … | io_limit copy THREADS DEST   also writes the bytes, one file DEST.N a thread; opens
+//   each
 //                                         file when its turn comes, as all that pack files must
 //   find … | io_limit rows THREADS BYTES  reads them in rows of so many bytes, shuffled, one call
 //                                         each, into as much memory as a few batches take

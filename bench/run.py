@@ -3,9 +3,10 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify pack start resume loose webdataset images
-first_images (all); reshape; http, http_distance and shard_sizes, which need nginx and curl; s3,
-which needs s5cmd. Makes its inputs the first time. Writes OUT/results.json, where tables of jobs
-that did not run stay as they were; bench/report.py makes docs/benchmarks.md from it.
+first_images (all); reshape; engines, which needs Ray and Slurm; http, http_distance and
+shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs the first time.
+Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
+makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from engines_job import engines
 from http_distance_job import http_distance
 from http_job import http
 from image_jobs import IMAGE_JOBS
@@ -39,6 +41,7 @@ ASKED_JOBS = {
     "http_distance": http_distance,
     "shard_sizes": shard_sizes,
     "reshape": reshape,
+    "engines": engines,
     "s3": s3,
 }  # long, or with programs that not every machine has; run when they are named
 PEERS = (

@@ -1,7 +1,7 @@
-// While one of these lives, its thread takes no signals, and neither do the threads it starts, ever:
-// a Ctrl-C stays the program's, and a write to a connection that its peer closed is an error that is
-// returned (EPIPE) instead of a SIGPIPE that ends the process, also where no flag asks for that, as
-// with sendfile and in TLS libraries.
+// While one of these lives, its thread takes no signals, and neither do the threads it starts,
+// ever: a Ctrl-C stays the program's, and a write to a connection that its peer closed is an error
+// that is returned (EPIPE) instead of a SIGPIPE that ends the process, also where no flag asks for
+// that, as with sendfile and in TLS libraries.
 #pragma once
 
 #include <pthread.h>

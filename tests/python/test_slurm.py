@@ -72,11 +72,18 @@ def test_the_bytes_are_those_of_threads(cluster, planned, engine, tmp_path):
 def test_a_node_is_killed_in_the_middle(cluster, planned, engine, slow):
     plan, expected, out = planned
     slow.seconds(1)
-    killed = []
+    slowed, killed = [], []
 
     def kill(progress):
-        if progress.finished >= 3 and not killed:
+        if killed or progress.finished < 3:
+            return
+        if not slowed:
+            slow.seconds(8)  # what begins now is at work when the node is killed
+            slowed.append(time.monotonic())
+        running = cluster.ask("squeue", "-h", "-t", "RUNNING", "-o", "%N").split()
+        if time.monotonic() > slowed[0] + 3 and "n3" in running:
             killed.append(progress)
+            slow.seconds(0)
             cluster.kill("n3")
 
     try:

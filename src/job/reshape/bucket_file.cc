@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kHeader = 8 + 8 + 4 + 4;
 constexpr size_t kMember = 4 + 4 + 8;
+/// Records of this size are written as they come: what a copy takes is more than a system call.
+constexpr size_t kLarge = size_t{32} << 10;
 
 }  // namespace
 
@@ -25,10 +27,10 @@ Error damaged_between_passes(const std::string& how, Origin origin) {
           .hint = "Give the job up with 'headrace abandon', and begin it again."};
 }
 
-void append_bucket_record(std::string& out, uint64_t position, std::string_view key,
-                          std::span<const PlacedMember> members, ByteView tar) {
+void append_record_head(std::string& out, uint64_t position, std::string_view key,
+                        std::span<const PlacedMember> members, uint64_t tar_bytes) {
   append_le(out, position);
-  append_le(out, static_cast<uint64_t>(tar.size()));
+  append_le(out, tar_bytes);
   append_le(out, static_cast<uint32_t>(key.size()));
   append_le(out, static_cast<uint32_t>(members.size()));
   out += key;
@@ -37,7 +39,6 @@ void append_bucket_record(std::string& out, uint64_t position, std::string_view 
     append_le(out, member.checksum);
     append_le(out, member.size);
   }
-  out += as_text(tar);
 }
 
 Result<std::unique_ptr<BucketFile>> BucketFile::create(const std::string& folder,
@@ -46,39 +47,51 @@ Result<std::unique_ptr<BucketFile>> BucketFile::create(const std::string& folder
   return std::unique_ptr<BucketFile>(new BucketFile(std::move(file), folder, buffer_bytes));
 }
 
-Status BucketFile::add(std::string_view record) {
+Status BucketFile::add(std::string_view head, ByteView tar) {
   const std::lock_guard lock(mutex_);
-  if (!buffer_.empty() && buffer_.size() + record.size() > buffer_bytes_) HR_CHECK(flush());
-  buffer_ += record;
+  if (tar.size() >= kLarge) {
+    HR_CHECK(write(as_bytes(head)));
+    return write(tar);
+  }
+  const size_t size = head.size() + tar.size();
+  if (!buffer_.empty() && buffer_.size() + size > buffer_bytes_) HR_CHECK(flush());
+  buffer_ += head;
+  buffer_ += as_text(tar);
+  return {};
+}
+
+Status BucketFile::write(ByteView bytes) {
+  HR_CHECK(write_fully(file_.get(), bytes, folder_));
+  written_ += bytes.size();
   return {};
 }
 
 Status BucketFile::flush() {
-  HR_CHECK(write_fully(file_.get(), as_bytes(buffer_), folder_));
-  written_ += buffer_.size();
+  HR_CHECK(write(as_bytes(buffer_)));
   buffer_.clear();
   return {};
 }
 
-Result<BucketFile::Loaded> BucketFile::load() {
+Result<std::vector<BucketFile::Entry>> BucketFile::load(SegmentBuffer& into) {
   HR_CHECK(flush());
   buffer_ = {};
-  Loaded loaded{.bytes = std::make_unique_for_overwrite<std::byte[]>(written_), .entries = {}};
-  const MutableBytes bytes(loaded.bytes.get(), written_);
+  into.reserve(written_);
+  const MutableBytes bytes(into.bytes.get(), written_);
   const ssize_t got = read_fully(file_.get(), bytes, 0);
   if (got < 0) return system_error("read scratch in", folder_, errno);
   if (static_cast<size_t>(got) != bytes.size())
     return Error{.code = Code::kCorrupt, .message = "a scratch file in '" + folder_ + "' was cut"};
   file_ = File();
+  std::vector<Entry> entries;
   for (ByteView rest = bytes; !rest.empty();) {
-    const auto size = parse_bucket_record(rest, loaded.entries.emplace_back());
+    const auto size = parse_bucket_record(rest, entries.emplace_back());
     if (!size || *size == 0 || *size > rest.size())
       return Error{.code = Code::kCorrupt,
                    .message = "a scratch file in '" + folder_ + "' is damaged"};
     rest = rest.subspan(*size);
   }
-  std::ranges::sort(loaded.entries, {}, &Entry::position);
-  return loaded;
+  std::ranges::sort(entries, {}, &Entry::position);
+  return entries;
 }
 
 std::optional<uint64_t> parse_bucket_record(ByteView bytes, BucketFile::Entry& entry) {

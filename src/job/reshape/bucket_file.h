@@ -19,6 +19,7 @@
 #include "headrace/bytes.h"
 #include "headrace/result.h"
 #include "io/file.h"
+#include "job/buffer_pool.h"
 #include "job/shard_object.h"
 
 namespace headrace {
@@ -26,35 +27,34 @@ namespace headrace {
 /// The error of what lies between the passes and is not what was written: `how` ("is damaged").
 Error damaged_between_passes(const std::string& how, Origin origin);
 
-/// Room for records at the end of a thread's or a bucket's buffer.
-void append_bucket_record(std::string& out, uint64_t position, std::string_view key,
-                          std::span<const PlacedMember> members, ByteView tar);
+/// The record but for the tar bytes behind it, which are so many.
+void append_record_head(std::string& out, uint64_t position, std::string_view key,
+                        std::span<const PlacedMember> members, uint64_t tar_bytes);
 
 /// Thread-safe while it is filled; load() when all have been added.
 class BucketFile {
  public:
   static Result<std::unique_ptr<BucketFile>> create(const std::string& folder, size_t buffer_bytes);
 
-  /// A record of append_bucket_record().
-  Status add(std::string_view record);
+  /// A record: append_record_head(), and the tar bytes.
+  Status add(std::string_view head, ByteView tar);
+  /// How many bytes load() reads.
+  uint64_t size() const { return written_ + buffer_.size(); }
 
   struct Entry {
     uint64_t position = 0;
-    std::string_view key;  ///< in `bytes` of the Loaded, as all that follows
+    std::string_view key;  ///< in the memory that it was read into, as all that follows
     ByteView members;
     ByteView tar;
     ByteView record;  ///< all of it
   };
-  struct Loaded {
-    std::unique_ptr<std::byte[]> bytes;
-    std::vector<Entry> entries;  ///< by position
-  };
-  /// Reads it into memory and frees its storage.
-  Result<Loaded> load();
+  /// Reads it into memory, which the entries keep, and frees its storage. By position.
+  Result<std::vector<Entry>> load(SegmentBuffer& into);
 
  private:
   BucketFile(File file, std::string folder, size_t buffer_bytes)
       : file_(std::move(file)), folder_(std::move(folder)), buffer_bytes_(buffer_bytes) {}
+  Status write(ByteView bytes);
   Status flush();
 
   File file_;

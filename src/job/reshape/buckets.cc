@@ -51,6 +51,9 @@ class TwoPasses {
     HR_CHECK(open_buckets());
     HR_CHECK(for_each(plan_.inputs().shards(), room_.threads,
                       [this](uint64_t shard) { return distribute(static_cast<uint32_t>(shard)); }));
+    uint64_t largest = 0;
+    for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.file->size());
+    memory_.emplace(room_.threads, largest, largest);
     return for_each(units_.size(), room_.threads,
                     [this](uint64_t unit) { return write_unit(units_[unit]); });
   }
@@ -111,24 +114,30 @@ class TwoPasses {
     return distributor_->distribute(
         shard, 0, plan_.inputs().samples(),
         [this](uint64_t position) { return find_bucket(position) != nullptr; },
-        [this](uint64_t position, std::string_view record) {
-          return find_bucket(position)->file->add(record);
+        [this](uint64_t position, std::string_view head, ByteView tar) {
+          return find_bucket(position)->file->add(head, tar);
         });
   }
 
   Status write_unit(const Unit& unit) {
+    SegmentBuffer memory = memory_->take();
+    const Status written = write_unit(unit, memory);
+    memory_->give(std::move(memory));
+    return written;
+  }
+
+  Status write_unit(const Unit& unit, SegmentBuffer& memory) {
     size_t number = unit.first_bucket;
-    HR_TRY(BucketFile::Loaded loaded, buckets_[number].file->load());
+    HR_TRY(auto entries, buckets_[number].file->load(memory));
     size_t at = 0;
     for (const uint64_t task : unit.tasks) {
       const OutputShard shard = plan_.shard(task);
       const uint64_t end = shard.first + shard.samples;
       ShardObject object(store_, publication_.shard_folder() + shard.name, layouts_.fields());
       while (true) {
-        HR_CHECK(write_entries(loaded, at, end, object));
-        if (at < loaded.entries.size() || ++number >= unit.first_bucket + unit.buckets) break;
-        loaded = {};  // before the next one takes its memory
-        HR_TRY(loaded, buckets_[number].file->load());
+        HR_CHECK(write_entries(entries, at, end, object));
+        if (at < entries.size() || ++number >= unit.first_bucket + unit.buckets) break;
+        HR_TRY(entries, buckets_[number].file->load(memory));
         at = 0;
       }
       HR_TRY(const ShardRecord record, object.finish());
@@ -138,11 +147,11 @@ class TwoPasses {
   }
 
   // Up to position `end` or the end of the bucket.
-  Status write_entries(const BucketFile::Loaded& loaded, size_t& at, uint64_t end,
+  Status write_entries(const std::vector<BucketFile::Entry>& entries, size_t& at, uint64_t end,
                        ShardObject& object) {
     RecordWriter writer(object, layouts_.fields(), progress_);
-    for (; at < loaded.entries.size() && loaded.entries[at].position < end; ++at)
-      HR_CHECK(writer.add(loaded.entries[at]));
+    for (; at < entries.size() && entries[at].position < end; ++at)
+      HR_CHECK(writer.add(entries[at]));
     return writer.flush();
   }
 
@@ -155,6 +164,7 @@ class TwoPasses {
   std::optional<Distributor> distributor_;
   std::vector<Bucket> buckets_;
   std::vector<Unit> units_;
+  std::optional<BufferPool> memory_;  // for a bucket a thread
 };
 
 }  // namespace

@@ -1,18 +1,19 @@
 #include "job/reshape/distribute.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 
 #include "base/try.h"
-#include "format/tar_writer.h"
 #include "job/reshape/bucket_file.h"
 #include "job/reshape/order_bytes.h"
+#include "job/reshape/sample_tar.h"
 
 namespace headrace {
 namespace {
 
-constexpr size_t kWindow = size_t{4} << 20;
+constexpr size_t kWindow = size_t{1} << 20;  // a processor's own cache still has it
 
 // One shard of the input in windows of consecutive samples.
 class Window {
@@ -20,7 +21,7 @@ class Window {
   explicit Window(const ByteSource& source) : source_(source) {}
 
   /// The bytes [begin, end), read together with what follows up to `limit`.
-  Result<ByteView> bytes(uint64_t begin, uint64_t end, uint64_t limit) {
+  Result<MutableBytes> bytes(uint64_t begin, uint64_t end, uint64_t limit) {
     if (begin < at_ || end > at_ + size_) {
       at_ = begin;
       size_ = std::max(end, std::min(limit, begin + kWindow)) - begin;
@@ -30,7 +31,7 @@ class Window {
       }
       HR_CHECK(source_.read_at(at_, {memory_.get(), size_}));
     }
-    return ByteView(memory_.get() + (begin - at_), end - begin);
+    return MutableBytes(memory_.get() + (begin - at_), end - begin);
   }
 
  private:
@@ -93,42 +94,46 @@ Status Distributor::distribute(uint32_t shard, uint64_t begin, uint64_t end,
   const auto to = static_cast<uint32_t>(std::min<uint64_t>(end - first, index->size()));
   const uint64_t limit = from >= to ? 0 : index->sample_end(to - 1);
   Layout layout;
-  std::string record;
+  std::string head;
+  std::vector<PlacedMember> placed;
   for (uint32_t sample = from; sample < to; ++sample) {
     if (progress_.stopped()) return Progress::interrupted();
     const uint64_t position = position_of(first + sample);
     if (position == kNoSample || !wants(position)) continue;
     const Pick pick{position, shard, sample, index.get()};
     HR_TRY(const bool kept, layouts_.lay_out({&pick, 1}, layout));
-    HR_TRY(const ByteView bytes,
-           window.bytes(index->sample_begin(sample), index->sample_end(sample), limit));
-    record.clear();
-    HR_CHECK(render(layout, kept, bytes, index->sample_begin(sample), position, record));
-    HR_CHECK(take(position, record));
+    placed.clear();
+    ByteView tar;
+    if (kept) {
+      const uint64_t at = index->sample_begin(sample);
+      HR_TRY(const MutableBytes bytes, window.bytes(at, index->sample_end(sample), limit));
+      HR_TRY(tar, render(layout, bytes, at, placed));
+    }  // else: a record without members
+    head.clear();
+    append_record_head(head, position, layout.key, placed, tar.size());
+    HR_CHECK(take(position, head, tar));
   }
   return {};
 }
 
-// A sample that is left out has a record without members.
-Status Distributor::render(const Layout& layout, bool kept, ByteView bytes, uint64_t begin,
-                           uint64_t position, std::string& record) const {
-  thread_local std::string tar;
-  thread_local std::vector<PlacedMember> members;
-  tar.clear();
-  members.clear();
-  for (const LaidMember& member : kept ? layout.members : std::vector<LaidMember>()) {
-    append_tar_header(tar, layout.key + "." + layouts_.fields()[member.field], member.size);
-    const ByteView payload = bytes.subspan(member.offset - begin, member.size);
-    const uint32_t checksum = payload_checksum(payload);
-    if (member.checksum != kNoChecksum && member.checksum != checksum)
-      return layouts_.damaged(member.shard, member.offset);
-    members.push_back(
-        {.key = {}, .field = member.field, .size = member.size, .checksum = checksum});
-    tar += as_text(payload);
-    tar.append(tar_padding(member.size), '\0');
+// The sample as it will lie in the output: where it lies already, if only headers change.
+Result<ByteView> Distributor::render(const Layout& layout, MutableBytes sample, uint64_t begin,
+                                     std::vector<PlacedMember>& placed) const {
+  thread_local std::vector<std::byte> laid;
+  const size_t size = place_members(layout, layout.key, layouts_.fields(), 0, placed);
+  MutableBytes tar = sample;
+  if (!layout.verbatim) {
+    laid.resize(size);
+    tar = laid;
+    for (size_t i = 0; i < placed.size(); ++i)
+      std::memcpy(tar.data() + placed[i].data, sample.data() + (layout.members[i].offset - begin),
+                  placed[i].size);
   }
-  append_bucket_record(record, position, layout.key, members, as_bytes(tar));
-  return {};
+  write_headers(tar, placed, layouts_.fields());
+  const PlacedMember* damaged = take_checksums(tar, placed);
+  if (damaged == nullptr) return ByteView(tar);
+  const LaidMember& member = layout.members[static_cast<size_t>(damaged - placed.data())];
+  return layouts_.damaged(member.shard, member.offset);
 }
 
 }  // namespace headrace

@@ -6,19 +6,21 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "job/progress.h"
 #include "job/reshape/layout.h"
 #include "job/reshape/plan.h"
 #include "job/reshape/rows.h"
 #include "job/reshape/spill_sort.h"
+#include "job/shard_object.h"
 
 namespace headrace {
 
 class Distributor {
  public:
-  /// A record of append_bucket_record(), good until take() returns.
-  using Take = std::function<Status(uint64_t position, std::string_view record)>;
+  /// A record: append_record_head(), and the tar bytes. Good until take() returns.
+  using Take = std::function<Status(uint64_t position, std::string_view head, ByteView tar)>;
 
   /// What it is given outlives it, but for the room: a listed order is turned round in it.
   static Result<Distributor> make(const ReshapePlan& plan, const SampleLayouts& layouts,
@@ -32,8 +34,8 @@ class Distributor {
   Distributor(const ReshapePlan& plan, const SampleLayouts& layouts, const Progress& progress)
       : plan_(plan), layouts_(layouts), progress_(progress) {}
   uint64_t position_of(uint64_t number) const;
-  Status render(const Layout& layout, bool kept, ByteView bytes, uint64_t begin, uint64_t position,
-                std::string& record) const;
+  Result<ByteView> render(const Layout& layout, MutableBytes sample, uint64_t begin,
+                          std::vector<PlacedMember>& placed) const;
 
   const ReshapePlan& plan_;
   const SampleLayouts& layouts_;

@@ -105,8 +105,8 @@ class Parts {
       HR_TRY(auto distributor, Distributor::make(plan_, layouts_, progress_, room_));
       distributor_.emplace(std::move(distributor));
     }
-    const auto take = [&](uint64_t position, std::string_view record) {
-      return buckets[scaled(position, buckets.size(), plan_.order().size())]->add(record);
+    const auto take = [&](uint64_t position, std::string_view head, ByteView tar) {
+      return buckets[scaled(position, buckets.size(), plan_.order().size())]->add(head, tar);
     };
     HR_CHECK(for_each(shards.size(), room_.threads, [&](uint64_t i) {
       return distributor_->distribute(
@@ -136,9 +136,10 @@ class Parts {
   Status write(uint64_t part, const std::vector<std::unique_ptr<BucketFile>>& buckets) {
     HR_TRY(auto sink, store_.create(path(part)));
     PartWriter writer(std::move(sink), ends_);
+    SegmentBuffer memory;
     for (const auto& bucket : buckets) {
-      HR_TRY(const BucketFile::Loaded loaded, bucket->load());
-      for (const BucketFile::Entry& entry : loaded.entries) HR_CHECK(writer.add(entry));
+      HR_TRY(const auto entries, bucket->load(memory));
+      for (const BucketFile::Entry& entry : entries) HR_CHECK(writer.add(entry));
     }
     return writer.commit();
   }

@@ -21,6 +21,8 @@ class RecordWriter {
   Status flush();
 
  private:
+  Status write(ByteView bytes);
+
   ShardObject& object_;
   const std::vector<std::string>& fields_;
   Progress& progress_;

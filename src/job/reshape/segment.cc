@@ -5,6 +5,7 @@
 
 #include "base/try.h"
 #include "format/tar_writer.h"
+#include "job/reshape/sample_tar.h"
 #include "job/reshape/threads.h"
 
 namespace headrace {
@@ -32,9 +33,8 @@ class Filler {
       const LaidMember& member = layout.members[at.member];
       const uint64_t end = to.member == at.member ? to.offset : member.size;
       if (at.offset == 0) {
-        const uint64_t header = header_bytes(key, fields_[member.field], member.size);
-        place(layout, key, at.member, header);
-        advance(header);
+        segment_.placed.push_back(place_member(layout, key, at.member, fields_, segment_.used));
+        segment_.used = segment_.placed.back().data;
       }
       read(member.shard, member.offset + at.offset, end - at.offset);
       at.offset = end;
@@ -47,29 +47,8 @@ class Filler {
  private:
   void verbatim(const Layout& layout) {
     const std::string& key = segment_.keys.emplace_back(layout.key);
-    const size_t begin = segment_.used;
+    place_members(layout, key, fields_, segment_.used, segment_.placed);
     read(layout.members.front().shard, layout.begin, layout.end - layout.begin);
-    const size_t end = segment_.used;
-    segment_.used = begin;
-    for (uint32_t i = 0; i < layout.members.size(); ++i) {
-      const LaidMember& member = layout.members[i];
-      const uint64_t header = header_bytes(key, fields_[member.field], member.size);
-      place(layout, key, i, header);
-      segment_.used += header + member.size + tar_padding(member.size);
-    }
-    segment_.used = end;
-  }
-
-  void place(const Layout& layout, std::string_view key, uint32_t number, uint64_t header) {
-    const LaidMember& member = layout.members[number];
-    segment_.placed.push_back({.key = key,
-                               .field = member.field,
-                               .first = number == 0,
-                               .last = number + 1 == layout.members.size(),
-                               .header = segment_.used,
-                               .data = segment_.used + header,
-                               .size = member.size,
-                               .checksum = member.checksum});
   }
 
   void read(uint32_t shard, uint64_t offset, uint64_t size) {
@@ -235,21 +214,10 @@ Status lay_out_segment(const SampleLayouts& layouts, uint32_t columns, GatherSeg
 }
 
 Status finish_segment(const SampleLayouts& layouts, GatherSegment& segment) {
-  thread_local std::string name;
-  thread_local std::string header;
-  std::byte* const bytes = segment.buffer.bytes.get();
-  for (const PlacedMember& placed : segment.placed) {
-    name.assign(placed.key);
-    name += '.';
-    name += layouts.fields()[placed.field];
-    header.clear();
-    append_tar_header(header, name, placed.size);
-    std::memcpy(bytes + placed.header, header.data(), header.size());
-    const uint64_t end = placed.data + placed.size;
-    if (end < segment.used) std::memset(bytes + end, 0, tar_padding(placed.size));
-  }
-  for (const auto& [at, size] : segment.zeros) std::memset(bytes + at, 0, size);
-  const PlacedMember* damaged = take_checksums(segment.bytes(), segment.placed);
+  const MutableBytes bytes(segment.buffer.bytes.get(), segment.used);
+  write_headers(bytes, segment.placed, layouts.fields());
+  for (const auto& [at, size] : segment.zeros) std::memset(bytes.data() + at, 0, size);
+  const PlacedMember* damaged = take_checksums(bytes, segment.placed);
   if (damaged == nullptr) return {};
   const SegmentRead read = read_of(segment, damaged->data);
   return layouts.damaged(read.shard, read.offset);
