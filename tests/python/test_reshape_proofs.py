@@ -35,12 +35,16 @@ CONSERVING = {
     "dedupe": ["dedupe"],
     "select all": ["select", "--where", "size >= 0"],
 }
-VERBS = CONSERVING | {
+RESHAPING = CONSERVING | {
     "select": ["select", "--fraction", "0.6"],
     "rename": ["rename", "--fields", "data=bin"],
     "project": ["project", "--fields", "cls"],
     "join": ["join", "DATA"],
+    "zip": ["zip", "DATA"],
+    "map": ["map", "--command", "wc -c <sample.bin >sample.size"],
+    "map in Python": ["map", "--python", "mapped_samples:keep_even"],
 }
+VERBS = RESHAPING | {"pack": ["pack"], "cp": ["cp"]}
 
 
 def write_data(folder: Path, seed: int, prefix: str = "") -> Path:
@@ -59,6 +63,13 @@ def write_data(folder: Path, seed: int, prefix: str = "") -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True, scope="module")
+def functions_of_the_tests():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        yield
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     return write_data(tmp_path_factory.mktemp("data") / "set", 1)
@@ -71,8 +82,14 @@ def command_of(data, tmp_path_factory):
     (folder / "map.json").write_text(KEY_MAP)
     ok("rename", data, "--fields", "more=bin,number=cls", "--out", folder / "other")
     names = {"MAP": str(folder / "map.json"), "DATA": str(folder / "other")}
+    for shard in data.glob("*.tar"):
+        subprocess.run(["tar", "-C", folder, "--one-top-level=files", "-xf", shard], check=True)
 
     def make(verb: str, out: Path, source=data) -> list[str]:
+        if verb == "cp":
+            return ["cp", str(source), str(out), "--no-fsync"]
+        if verb == "pack":
+            source = folder / "files"
         words = [names.get(word, word) for word in VERBS[verb]]
         return [words[0], str(source), *words[1:], "--out", str(out), *CUT]
 
@@ -113,7 +130,9 @@ def kill_at_random(verb, kills, seed, command_of, wanted, tmp_path):
     rng = random.Random(seed)
     out, scratch = tmp_path / "out", tmp_path / "scratch"
     scratch.mkdir()
-    command = [*command_of(verb, out), "--scratch", str(scratch)]
+    command = command_of(verb, out)
+    if verb in RESHAPING:
+        command += ["--scratch", str(scratch)]
     want = wanted(verb)
     begin = time.monotonic()
     ok(*command)
@@ -155,7 +174,7 @@ COMMIT += ["tables", "synced", "rooted", "records_removed"]
 
 @pytest.mark.parametrize("point", COMMIT)
 def test_killed_at_every_step_of_the_commit(point, command_of, wanted, tmp_path):
-    for verb in VERBS:
+    for verb in RESHAPING:
         out = tmp_path / verb
         command = command_of(verb, out)
         killed = run(*command, env={"HEADRACE_CRASH_AT": point})
