@@ -2,7 +2,11 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#ifdef HEADRACE_XXH_DISPATCH
+#include <xxh_x86dispatch.h>  // the names below become those that look at the processor
+#else
 #include <xxhash.h>
+#endif
 
 #include <array>
 #include <new>
