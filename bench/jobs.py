@@ -265,6 +265,50 @@ def verify_table(bench: Bench, name: str, what: str, place: Path) -> Table:
     return table
 
 
+def listing(bench: Bench) -> list[Table]:
+    """From the start of the process to its end; names go to /dev/null."""
+    place = bench.inputs.small
+    shards = tar_files(place)
+    members = 2 * samples_in(place)
+    index = bench.inputs.root / "listed-index"
+    each_tar = 'for shard; do tar tf "$shard"; done'
+
+    def rate(*command: object) -> Callable[[], float]:
+        def measure() -> float:
+            bench.warm(shards)
+            shutil.rmtree(index, ignore_errors=True)
+            begin = time.perf_counter()
+            words = list(map(str, command))
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+            return members / (time.perf_counter() - begin)
+
+        return measure
+
+    make = ("index", place, "--out", index, "--quiet", "--threads", bench.threads)
+    table = Table(
+        "listing",
+        f"List {members:,} members of small samples",
+        "members/s",
+        [
+            bench.reading_limit(shards, members),
+            Contender("tar tf", rate("sh", "-c", each_tar, "sh", *shards)),
+            Contender("headrace ls", rate(HEADRACE, "ls", place), kind="ours"),
+            Contender("headrace ls --members", rate(HEADRACE, "ls", place, "--members"),
+                      note="from the headers themselves"),
+            Contender("headrace index", rate(HEADRACE, *make), note="with checksums of all bytes"),
+            Contender("headrace index --no-checksums", rate(HEADRACE, *make, "--no-checksums")),
+        ],
+    )  # fmt: skip
+    take_turns(table.contenders, bench.rounds)
+    shutil.rmtree(index, ignore_errors=True)
+    tar = table["tar tf"].median
+    table.goals = [
+        Goal(f"{verb} / tar tf", table[f"headrace {verb}"].median / tar, 10)
+        for verb in ("ls", "index")
+    ]
+    return [table]
+
+
 def functions(bench: Bench) -> list[Table]:
     place = bench.inputs.rows
     table = Table(
@@ -470,6 +514,7 @@ JOBS: dict[str, Callable[[Bench], list[Table]]] = {
         one_by_one,
         functions,
         verify,
+        listing,
         pack,
         start,
         resume,

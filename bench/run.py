@@ -2,7 +2,7 @@
 """Measures Headrace beside the limits of this machine and beside its peers, all in turn.
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
-Jobs: photos small one_by_one functions verify pack start resume loose webdataset images
+Jobs: photos small one_by_one functions verify listing pack start resume loose webdataset images
 first_images (all); reshape; engines, which needs Ray and Slurm; http, http_distance and
 shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs the first time.
 Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
