@@ -104,6 +104,12 @@ class Page {
     line("  bytes        " + format_bytes(manifest.bytes) + " (data " +
          format_bytes(payload_bytes(manifest)) + ")");
     line("  fingerprint  " + set_.fingerprint());
+    std::string measured;
+    for (const FieldSummary& field : manifest.fields)
+      if (field.unit != Unit::kNone)
+        measured +=
+            (measured.empty() ? "" : ", ") + field.name + ":" + std::string(unit_name(field.unit));
+    if (!measured.empty()) line("  measured     " + measured);
     line("");
   }
 
@@ -179,6 +185,10 @@ void print_json(const Dataset& set, const Survey& survey, Output& out) {
   json.member("manifest", set.has_manifest()).member("fingerprint", set.fingerprint());
   json.member("container", container_name(manifest.container)).member("samples", set.size());
   json.member("shards", set.shards()).member("bytes", manifest.bytes);
+  json.key("measures").object();
+  for (const FieldSummary& field : manifest.fields)
+    if (field.unit != Unit::kNone) json.member(field.name, unit_name(field.unit));
+  json.end();
   json.member("payload_bytes", payload_bytes(manifest)).key("fields").array();
   for (const FieldSurvey& field : survey.fields) {
     json.object().member("name", field.name).member("count", field.count);

@@ -67,7 +67,20 @@ class Lister {
       out_.number(member.size);
       before = ' ';
     }
+    for (const IndexMember& member : index.members(sample)) measure_text(index, member);
     out_.text("\n");
+  }
+
+  /// As bucket() takes it.
+  void measure_text(const ShardIndex& index, const IndexMember& member) {
+    const Measure measure = index.measure(member);
+    if (measure.unit == Unit::kNone) return;
+    out_.text(" ");
+    out_.name(index.fields()[member.field]);
+    out_.text(":");
+    out_.text(unit_name(measure.unit));
+    out_.text("=");
+    out_.number(measure.value);
   }
 
   void sample_json(const std::string& shard, const ShardIndex& index, uint32_t sample) {
@@ -78,9 +91,22 @@ class Lister {
     json.key("fields").object();
     for (const IndexMember& member : index.members(sample))
       json.member(index.fields()[member.field], member.size);
-    json.end().end();
+    json.end();
+    if (index.is_measured()) measures_json(json, index, sample);
+    json.end();
     line_ += '\n';
     out_.text(line_);
+  }
+
+  static void measures_json(Json& json, const ShardIndex& index, uint32_t sample) {
+    json.key("measures").object();
+    for (const IndexMember& member : index.members(sample)) {
+      const Measure measure = index.measure(member);
+      if (measure.unit == Unit::kNone) continue;
+      json.key(index.fields()[member.field]).object();
+      json.member(unit_name(measure.unit), measure.value).end();
+    }
+    json.end();
   }
 
   void member_json(const std::string& shard, uint64_t offset, uint64_t size,

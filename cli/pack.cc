@@ -22,6 +22,7 @@ struct Options {
   PackOptions pack;
   SampleOptions samples;
   PictureWords pictures;
+  std::string measure;
   std::string label_from;
   std::string on_error = "error";
   ShardWords shards;
@@ -47,6 +48,7 @@ Result<PackOptions> parse(const Options& o, const Context& context) {
   HR_CHECK(choose("--on-unmapped", o.on_unmapped, {{"error", false}, {"drop-sample", true}},
                   &pack.drop_unmapped));
   HR_TRY(pack.pictures, parse_picture_options(o.pictures));
+  HR_TRY(pack.measures, parse_field_units(o.measure));
   HR_TRY(pack.container, parse_container(o.shards.container));
   if (!o.shards.size.empty()) {
     HR_TRY(pack.shard_bytes, parse_bytes(o.shards.size));
@@ -226,6 +228,12 @@ Action setup(CLI::App& app) {
   app.add_option("--on-error", o->on_error,
                  "A file changed, vanished or cannot be read: error, skip (the sample)")
       ->type_name("POLICY")
+      ->group(samples);
+
+  app.add_option("--measure", o->measure,
+                 "What the index keeps of fields besides their bytes, for buckets of like length: "
+                 "jpg=pixels,txt=tokens,wav=frames; or value, the number that the field says")
+      ->type_name("LIST")
       ->group(samples);
 
   add_picture_options(app, o->pictures);

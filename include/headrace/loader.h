@@ -41,7 +41,7 @@ struct LoaderOptions {
   uint64_t window_bytes = uint64_t{32} << 20;
   Tail tail = Tail::kPad;
   uint64_t bucket_steps = 0;  ///< see OrderOptions; needs shuffle
-  std::string bucket_by;      ///< fields, tried in this order, as "txt;json"
+  std::string bucket_by;      ///< fields, tried in this order, as "txt;json", or "jpg:pixels"
 
   uint64_t rows = 0;   ///< a rank; or
   uint64_t total = 0;  ///< over all ranks. One of them is not 0.

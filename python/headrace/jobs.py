@@ -14,7 +14,7 @@ or "slurm" (with `sbatch`, a list of its options).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from . import _native
@@ -71,6 +71,7 @@ def pack(
     key: str = "webdataset",
     label_from: Literal["folder", "parent"] | None = None,
     fields: Sequence[str] = (),
+    measure: Mapping[str, Literal["pixels", "tokens", "frames", "value"]] | None = None,
     shard_size: int | str | None = None,
     samples: int = 0,
     shards: int = 0,
@@ -101,6 +102,10 @@ def pack(
         label_from: adds a field `cls` from the name of a folder: the first one below the source,
             or the one that holds the file.
         fields: take only these; empty: all.
+        measure: what the index keeps of fields besides their bytes, for `bucket`: as {"jpg":
+            "pixels"}. "tokens": elements of an npy array or a JSON list, else words between white
+            space; "frames": the first axis of an npy array, sample frames of WAV and FLAC;
+            "value": the whole number that the field says.
         shard_size: at most, in bytes or as "256MiB" (the default); or
         samples: in a shard, at most; or
         shards: exactly so many.
@@ -153,6 +158,7 @@ def pack(
             "key": key,
             "label_from": label_from or "",
             "fields": list(fields),
+            "measure": ",".join(f"{field}={unit}" for field, unit in (measure or {}).items()),
             "shard_bytes": _native.parse_bytes(str(shard_size)) if shard_size else 0,
             "samples": samples,
             "shards": shards,

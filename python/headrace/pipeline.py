@@ -163,7 +163,8 @@ class Steps:
         ranks take steps of similar length at the same time, without talking.
 
         Args:
-            by: the field whose bytes are a sample's length, as "txt" or "jpg;png"; from the index.
+            by: the field whose bytes are a sample's length, as "txt" or "jpg;png"; or "jpg:pixels",
+                what `hr.pack(…, measure={"jpg": "pixels"})` measured; from the index.
             window: steps. More: lengths more alike, and samples that are read further apart.
 
         Example:

@@ -71,6 +71,7 @@ PackOptions pack_options(const nb::dict& options) {
   out.fields = get<std::vector<std::string>>(options, "fields");
   out.on_error = get<bool>(options, "skip_errors") ? OnBadSample::kSkip : OnBadSample::kError;
   out.pictures = picture_options(options);
+  out.measures = unwrap(parse_field_units(get<std::string>(options, "measure")));
   out.shard_bytes = get<uint64_t>(options, "shard_bytes");
   out.shard_samples = get<uint64_t>(options, "samples");
   out.shards = get<uint64_t>(options, "shards");

@@ -113,6 +113,24 @@ Status check_sources(const std::vector<FieldSpec>& fields,
   return {};
 }
 
+/// In a unit, all samples must have been measured when they were packed.
+Status check_lengths(const LengthRule& rule,
+                     const std::vector<std::shared_ptr<const Dataset>>& sets) {
+  HR_CHECK(check_sources({rule.field}, sets));
+  if (rule.unit == Unit::kNone) return {};
+  for (const auto& set : sets)
+    for (const FieldSummary& field : set->manifest().fields) {
+      if (field.unit == rule.unit) continue;
+      if (std::ranges::find(rule.field.sources, field.name) == rule.field.sources.end()) continue;
+      const std::string unit(unit_name(rule.unit));
+      return usage("the samples of '" + set->name() + "' were not all measured: '" + field.name +
+                       "' in " + unit,
+                   "Pack them with --measure " + field.name + "=" + unit +
+                       ", or bucket by the field's bytes.");
+    }
+  return {};
+}
+
 OrderOptions order_options(const LoaderOptions& o) {
   OrderOptions order;
   order.shuffle = o.shuffle;
@@ -146,11 +164,16 @@ Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& optio
   return Schedule::create(std::move(tables), std::move(order));
 }
 
-FieldSpec length_field(const LoaderOptions& options) {
-  return {.name = "the length of bucket()",
-          .sources = parse_sources(options.bucket_by),
-          .kind = BytesSpec{},
-          .fallback = {}};
+LengthRule length_rule(const LoaderOptions& options) {
+  std::string_view fields = options.bucket_by;
+  const size_t colon = fields.rfind(':');
+  const auto unit = colon == fields.npos ? std::nullopt : parse_unit(fields.substr(colon + 1));
+  if (unit) fields = fields.substr(0, colon);
+  return {.field = {.name = "the length of bucket()",
+                    .sources = parse_sources(fields),
+                    .kind = BytesSpec{},
+                    .fallback = {}},
+          .unit = unit.value_or(Unit::kNone)};
 }
 
 Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOptions& order,
@@ -182,7 +205,7 @@ Result<Setup> make_setup(LoaderOptions options) {
   HR_CHECK(check_sources(setup.fields, options.sets));
   HR_CHECK(check_links(options, setup.fields));
   HR_TRY(setup.columns, make_columns(setup.fields));
-  if (options.bucket_steps > 0) HR_CHECK(check_sources({length_field(options)}, options.sets));
+  if (options.bucket_steps > 0) HR_CHECK(check_lengths(length_rule(options), options.sets));
 
   ScheduleOptions order{.order = order_options(options), .weights = {}, .epoch_samples = 0};
   if (!options.weights.empty()) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/measure.h"
 #include "engine/row_filler.h"
 #include "engine/row_mixer.h"
 #include "engine/span_fetcher.h"
@@ -27,8 +28,12 @@ struct Setup {
 /// Code::kUsage says which option is wrong and what it may be.
 Result<Setup> make_setup(LoaderOptions options);
 
-/// The field whose bytes in the index are a sample's length, for buckets.
-FieldSpec length_field(const LoaderOptions& options);
+/// What a sample's length is in the index, for buckets: bytes of a field, or its measure.
+struct LengthRule {
+  FieldSpec field;
+  Unit unit = Unit::kNone;  ///< kNone: bytes
+};
+LengthRule length_rule(const LoaderOptions& options);
 
 /// What mixes the rows of an epoch's steps; Code::kUsage if a rank would cut a group.
 Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOptions& order,

@@ -24,6 +24,7 @@
 //        archive: gap before each member | gap behind each sample      files: path lengths | paths
 //        key lengths, at least 1 | keys
 //        checksums of the payloads, at least a byte each, if the kind has kHasChecksums
+//        unit of each field | measure of each member, at least a byte each, if it has kHasMeasures
 //
 // A gap is what lies between the end of the payload before, rounded up to whole tar blocks, and
 // this payload (512 in a plain ustar archive), or the end of the sample (0). What a writer of tar
@@ -40,10 +41,12 @@ constexpr size_t kCheckedFrom = 16;
 
 enum class Kind : uint32_t { kArchive = 0, kFiles = 1 };
 constexpr uint32_t kHasChecksums = 1U << 16;  // beside the kind
+constexpr uint32_t kHasMeasures = 1U << 17;
 
 struct Header {
   Kind kind;
   bool has_checksums;
+  bool has_measures;
   uint32_t fields;
   uint32_t samples;
   uint32_t frames;
@@ -68,10 +71,11 @@ Result<Header> decode_header(ByteView section, const Origin& origin) {
   if (load_le<uint64_t>(at + 8) != xxh3(section.subspan(kCheckedFrom)))
     return damaged("its checksum does not match", origin);
   const auto word = load_le<uint32_t>(at + 16);
-  const uint32_t kind = word & ~kHasChecksums;
+  const uint32_t kind = word & ~(kHasChecksums | kHasMeasures);
   if (kind > 1) return damaged("its kind is unknown", origin);
   const Header header{.kind = static_cast<Kind>(kind),
-                      .has_checksums = word != kind,
+                      .has_checksums = (word & kHasChecksums) != 0,
+                      .has_measures = (word & kHasMeasures) != 0,
                       .fields = load_le<uint32_t>(at + 20),
                       .samples = load_le<uint32_t>(at + 24),
                       .frames = load_le<uint32_t>(at + 28),
@@ -133,6 +137,7 @@ class ShardIndexDecoder {
     if (!take_texts(left_, header_.samples, 1, index_.key_start_, index_.keys_))
       return damaged("the keys do not fit", origin_);
     if (header_.has_checksums) HR_CHECK(checksums());
+    if (header_.has_measures) HR_CHECK(measures());
     if (!left_.empty()) return damaged("bytes follow the last column", origin_);
     return std::move(index_);
   }
@@ -261,6 +266,20 @@ class ShardIndexDecoder {
     return Status::success();
   }
 
+  Status measures() {
+    const auto units = Column64::take(left_, header_.fields);
+    const auto values = Column64::take(left_, header_.members, 1);
+    if (!units || !values) return damaged("the measures do not fit", origin_);
+    for (uint32_t f = 0; f < header_.fields; ++f) {
+      const auto unit = unit_of((*units)[f]);
+      if (!unit) return damaged("a field is measured in an unknown unit", origin_);
+      index_.units_.push_back(*unit);
+    }
+    index_.measures_.resize(header_.members);
+    for (uint64_t m = 0; m < header_.members; ++m) index_.measures_[m] = (*values)[m];
+    return Status::success();
+  }
+
   Error outside() const {
     Error error = damaged(
         "it points behind the end of a shard of " + std::to_string(object_bytes_) + " bytes",
@@ -313,13 +332,16 @@ ShardIndex ShardIndex::select(const std::vector<bool>& kept) const {
   out.object_start_ = object_start_;
   out.objects_ = objects_;
   out.frames_ = frames_;
+  out.units_ = units_;
   out.sample_start_.clear();
   for (uint32_t i = 0; i < size(); ++i) {
     if (!kept[i]) continue;
     const auto own = members(i);
     out.members_.insert(out.members_.end(), own.begin(), own.end());
-    for (const IndexMember& member : own)
+    for (const IndexMember& member : own) {
       if (has_checksums()) out.checksums_.push_back(checksum(member));
+      if (!units_.empty()) out.measures_.push_back(measure(member).value);
+    }
     out.member_start_.push_back(out.members_.size());
     out.keys_ += key(i);
     out.key_start_.push_back(out.keys_.size());
@@ -362,6 +384,23 @@ void ShardIndexBuilder::set_checksum(uint32_t checksum) {
   index_.checksums_.back() = checksum;
 }
 
+void ShardIndexBuilder::set_measure(Measure measure) {
+  const uint32_t field = index_.members_.back().field;
+  if (measured_.size() <= field) measured_.resize(field + size_t{1});
+  Measured& known = measured_[field];
+  known.mixed = known.mixed || (known.count > 0 && known.unit != measure.unit);
+  known.unit = measure.unit;
+  ++known.count;
+  index_.measures_.resize(index_.members_.size());
+  index_.measures_.back() = measure.value;
+}
+
+Unit ShardIndexBuilder::unit(uint32_t field) const {
+  if (field >= measured_.size()) return Unit::kNone;
+  const Measured& known = measured_[field];
+  return known.mixed || known.count != field_counts_[field] ? Unit::kNone : known.unit;
+}
+
 void ShardIndexBuilder::end_sample(uint64_t end) { index_.sample_start_.back() = end; }
 
 void ShardIndexBuilder::set_frames(FrameMap frames) {
@@ -369,6 +408,10 @@ void ShardIndexBuilder::set_frames(FrameMap frames) {
 }
 
 ShardIndex ShardIndexBuilder::take() {
+  if (!measured_.empty()) {
+    for (uint32_t f = 0; f < index_.fields_.size(); ++f) index_.units_.push_back(unit(f));
+    index_.measures_.resize(index_.members_.size());
+  }
   ShardIndexBuilder whole;
   std::swap(*this, whole);
   return std::move(whole.index_);
@@ -383,6 +426,8 @@ uint32_t ShardIndexBuilder::field_number(std::string_view name) {
     number = found->second;
   }
   next_field_ = number + 1;
+  if (field_counts_.size() <= number) field_counts_.resize(number + size_t{1});
+  ++field_counts_[number];
   return number;
 }
 
@@ -414,10 +459,20 @@ std::string ShardIndexBuilder::encode() const {
 
   std::vector<uint64_t> checksums(index_.checksums_.begin(), index_.checksums_.end());
   if (!checksums.empty()) checksums.resize(members);
-  const auto kind = static_cast<uint32_t>(archive ? Kind::kArchive : Kind::kFiles);
+  std::vector<uint64_t> units;
+  for (uint32_t f = 0; f < index_.fields_.size(); ++f)
+    units.push_back(static_cast<uint64_t>(unit(f)));
+  const bool measured = std::ranges::any_of(units, [](uint64_t unit) { return unit != 0; });
+  std::vector<uint64_t> measures(measured ? members : 0);
+  for (size_t m = 0; m < std::min(measures.size(), index_.measures_.size()); ++m)
+    if (units[index_.members_[m].field] != 0) measures[m] = index_.measures_[m];
+
+  auto kind = static_cast<uint32_t>(archive ? Kind::kArchive : Kind::kFiles);
+  if (!checksums.empty()) kind |= kHasChecksums;
+  if (measured) kind |= kHasMeasures;
 
   std::string body;
-  append_le(body, checksums.empty() ? kind : kind | kHasChecksums);
+  append_le(body, kind);
   append_le(body, static_cast<uint32_t>(index_.fields_.size()));
   append_le(body, samples);
   append_le(body, index_.frames_ ? static_cast<uint32_t>(index_.frames_->frames().size()) : 0);
@@ -443,6 +498,10 @@ std::string ShardIndexBuilder::encode() const {
   }
   append_texts(body, index_.key_start_, index_.keys_);
   if (!checksums.empty()) append_column(body, checksums, 1);
+  if (measured) {
+    append_column(body, units);
+    append_column(body, measures, 1);
+  }
 
   std::string section(kMagic);
   append_le(section, kVersion);

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/measure.h"
 #include "format/frame_map.h"
 #include "format/payload_checksum.h"
 #include "headrace/bytes.h"
@@ -58,6 +59,16 @@ class ShardIndex {
   }
   bool has_checksums() const { return !checksums_.empty(); }
 
+  /// What all members of a field were measured in; Unit::kNone: not all were, or not in one unit.
+  Unit unit(uint32_t field) const { return units_.empty() ? Unit::kNone : units_[field]; }
+  bool is_measured() const { return !units_.empty(); }  ///< some field
+  /// Of a member of this index.
+  Measure measure(const IndexMember& member) const {
+    const Unit known = unit(member.field);
+    if (known == Unit::kNone) return {};
+    return {known, measures_[static_cast<size_t>(&member - members_.data())]};
+  }
+
   /// First byte of the sample's first header, and the byte after its last padding (archives only).
   uint64_t sample_begin(uint32_t sample) const { return sample_start_[sample]; }
   uint64_t sample_end(uint32_t sample) const {
@@ -86,7 +97,7 @@ class ShardIndex {
     return members_.size() * sizeof(IndexMember) + 8 * sample_start_.size() +
            8 * sample_end_.size() + 8 * member_start_.size() + 8 * key_start_.size() +
            keys_.size() + objects_.size() + 8 * object_start_.size() + 4 * checksums_.size() +
-           (frames_ ? frames_->memory_bytes() : 0);
+           8 * measures_.size() + (frames_ ? frames_->memory_bytes() : 0);
   }
 
   /// Reads an encoded section. Every number in it is checked against `section` and against
@@ -104,6 +115,8 @@ class ShardIndex {
   std::vector<uint64_t> member_start_{0};  // size() + 1
   std::vector<IndexMember> members_;
   std::vector<uint32_t> checksums_;     // of each member, or none
+  std::vector<Unit> units_;             // of each field, or none
+  std::vector<uint64_t> measures_;      // of each member, or none
   std::vector<uint64_t> key_start_{0};  // size() + 1
   std::string keys_;
   std::vector<uint64_t> object_start_{0};  // objects + 1
@@ -123,6 +136,8 @@ class ShardIndexBuilder {
   void add_member(std::string_view field, uint64_t offset, uint64_t size);
   /// Of the newest member.
   void set_checksum(uint32_t checksum);
+  /// Of the newest member; its field is only measured if all members of it are, in one unit.
+  void set_measure(Measure measure);
   /// A member of the newest sample that is a loose file. Precondition: is_safe_path(path).
   void add_file(std::string_view field, std::string_view path, uint64_t size);
   /// The newest sample ends here (archives: after its padding).
@@ -132,6 +147,8 @@ class ShardIndexBuilder {
 
   uint32_t size() const { return index_.size(); }
   const ShardIndex& index() const { return index_; }
+  /// See ShardIndex::unit().
+  Unit unit(uint32_t field) const;
   /// The finished index; the builder is empty afterwards.
   ShardIndex take();
 
@@ -139,9 +156,17 @@ class ShardIndexBuilder {
   std::string encode() const;
 
  private:
+  struct Measured {
+    Unit unit = Unit::kNone;
+    uint64_t count = 0;
+    bool mixed = false;
+  };
+
   uint32_t field_number(std::string_view name);
 
   ShardIndex index_;
+  std::vector<uint64_t> field_counts_;  ///< members, by field
+  std::vector<Measured> measured_;      ///< by field; fewer than fields
   std::unordered_map<std::string, uint32_t> field_numbers_;
   uint32_t next_field_ = 0;  ///< a guess: fields come in the same order in every sample
 };

@@ -16,6 +16,7 @@
 
 #include "headrace/result.h"
 #include "headrace/store.h"
+#include "job/field_units.h"
 #include "job/progress.h"
 #include "job/shard_record.h"
 
@@ -59,6 +60,7 @@ struct PackOptions {
   std::optional<OnMissing> on_missing;
   OnBadSample on_error = OnBadSample::kError;
   PictureOptions pictures;
+  FieldUnits measures;  ///< what the index keeps beside bytes, for buckets by length
 
   /// At most, but for a sample that is larger alone; 0: no limit. Counted before pictures change.
   uint64_t shard_bytes = 0;

@@ -60,6 +60,7 @@ std::string options_to_json(const PackOptions& options, const std::optional<KeyM
     out["codec"] = frame_codec(frame_encoding(container));
   }
   add_pictures(options.pictures, out);
+  for (const auto& [field, unit] : options.measures) out["measure"][field] = unit_name(unit);
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -100,6 +101,21 @@ std::vector<uint32_t> first_order(uint64_t samples, const PackOptions& options) 
   for (uint64_t i = 0; i < samples; ++i)
     order[i] = static_cast<uint32_t>(options.shuffle ? permutation(i) : i);
   return order;
+}
+
+// Of the fields that there are; one that nobody has is a slip of the pen.
+Result<std::vector<Unit>> units_by_field(const std::vector<std::string>& fields,
+                                         const FieldUnits& measures) {
+  std::vector<Unit> units;
+  units.reserve(fields.size());
+  for (const std::string& field : fields) units.push_back(unit_of_field(measures, field));
+  for (const auto& [field, unit] : measures)
+    if (std::ranges::find(fields, field) == fields.end())
+      return Error{.code = Code::kUsage,
+                   .message = "no sample has the field '" + field + "', which is to be measured",
+                   .origin = {},
+                   .hint = "Name one of those that there are: 'headrace pack --explain'."};
+  return units;
 }
 
 size_t decimal_digits(uint32_t value) { return std::to_string(value).size(); }
@@ -161,6 +177,7 @@ Result<PackPlan> PackPlan::make(const PackOptions& asked) {
     return error;
   }
   HR_TRY(plan.set_, group_samples(plan.sources_, options));
+  HR_TRY(plan.units_, units_by_field(plan.set_.fields, options.measures));
   HR_TRY(const NameTemplate names, NameTemplate::parse(options.name, plan.container_));
   const PackOptions limited = with_limits(options, names);
   plan.options_json_ = options_to_json(limited, map);

@@ -48,6 +48,12 @@ class PackPlan {
   const PictureOptions& pictures() const { return pictures_; }
   /// Whether the member is a picture and something is done to pictures.
   bool is_picture(const SampleMember& member) const;
+  /// What the member is measured in.
+  Unit unit(const SampleMember& member) const { return units_[member.field]; }
+  /// Whether its bytes have to be in one piece.
+  bool is_whole(const SampleMember& member) const {
+    return is_picture(member) || unit(member) != Unit::kNone;
+  }
   /// In the sources.
   uint64_t member_bytes(const SampleEntry& sample, const SampleMember& member) const;
   /// KEY.FIELD
@@ -65,6 +71,7 @@ class PackPlan {
   SampleSet set_;
   Container container_ = Container::kTar;
   PictureOptions pictures_;
+  std::vector<Unit> units_;  // by field
   PackCut cut_;
   uint64_t files_ = 0;
   std::string options_json_;

@@ -65,14 +65,15 @@ void SegmentCutter::cut_samples(Segment& segment, uint64_t end) {
   }
 }
 
-// Members of one sample, or parts of them, up to the sample's end. A picture is never parted.
+// Members of one sample, or parts of them, up to the sample's end. Pictures and what is measured
+// are never parted.
 void SegmentCutter::cut_piece(Segment& segment) {
   const SampleEntry& sample = plan_.sample_at(at_.position);
   while (segment.capacity < Segment::kPiece) {
     const SampleMember& member = plan_.member(sample, at_.member);
     const uint64_t size = plan_.member_bytes(sample, member);
     const uint64_t room = Segment::kPiece - segment.capacity;
-    const uint64_t take = plan_.is_picture(member) ? size : std::min(size - at_.offset, room);
+    const uint64_t take = plan_.is_whole(member) ? size : std::min(size - at_.offset, room);
     at_.offset += take;
     segment.planned += take;
     segment.capacity += take + Segment::kHeaderRoom;
@@ -207,6 +208,7 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
   } else {
     HR_CHECK(plan_.sources().read(member.file, at.offset, into));
   }
+  HR_CHECK(measure(segment, member, into));
   segment.used += into.size();
   at.offset = end;
   if (!ends_here) return {};
@@ -214,6 +216,24 @@ Status SegmentReader::fill_member(Segment& segment, PackCursor& at, const Sample
   segment.used += tar_padding(size);
   at.offset = 0;
   ++at.member;
+  return {};
+}
+
+// The member whose header was put last.
+Status SegmentReader::measure(Segment& segment, const SampleMember& member, ByteView payload) {
+  const Unit unit = plan_.unit(member);
+  if (unit == Unit::kNone) return {};
+  auto found = meter_.measure(unit, payload);
+  const bool label = member.file == SampleMember::kLabel;
+  if (!found.ok())
+    return Error{
+        .code = Code::kCorrupt,
+        .message = (label ? "a class number" : "'" + plan_.sources().full_path(member.file) + "'") +
+                   " cannot be measured in " + std::string(unit_name(unit)) + ": " +
+                   found.error().message,
+        .origin = {},
+        .hint = "Leave such samples out with --on-error skip."};
+  segment.placed.back().measure = *found;
   return {};
 }
 
@@ -237,6 +257,7 @@ Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
   std::byte* into = segment.buffer.bytes.get() + segment.used;
   std::memcpy(into, packed->data(), packed->size());
   std::memset(into + packed->size(), 0, tar_padding(packed->size()));
+  HR_CHECK(measure(segment, member, *packed));
   segment.used += wanted;
   PictureReport& report = segment.pictures;
   ++report.pictures;

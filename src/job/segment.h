@@ -14,6 +14,7 @@
 #include "headrace/result.h"
 #include "job/buffer_pool.h"
 #include "job/pack_plan.h"
+#include "job/payload_meter.h"
 #include "job/picture_pass.h"
 #include "job/shard_object.h"
 
@@ -104,11 +105,13 @@ class SegmentReader {
   Status fill_member(Segment& segment, PackCursor& at, const SampleEntry& sample);
   Status fill_picture(Segment& segment, const PackCursor& at, const SampleEntry& sample);
   void put_header(Segment& segment, const PackCursor& at, const SampleEntry& sample, uint64_t size);
+  Status measure(Segment& segment, const SampleMember& member, ByteView payload);
   SkippedSample note(const PackCursor& at, const Error& error) const;
 
   const PackPlan& plan_;
   const bool skip_;
   std::optional<PicturePass> pictures_;
+  PayloadMeter meter_;
   bool corrupt_ = false;  ///< the last error was a picture's
   SegmentBuffer file_;
   std::string name_;

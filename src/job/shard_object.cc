@@ -108,6 +108,7 @@ void ShardObject::add_member(const PlacedMember& placed, uint64_t begin, uint64_
   const uint64_t size = placed.size;
   if (placed.first) builder_.add_sample(placed.key, begin);
   builder_.add_member(fields_[placed.field], data, size);
+  if (placed.measure.unit != Unit::kNone) builder_.set_measure(placed.measure);
   if (placed.last) builder_.end_sample(end);
   if (placed.field >= summaries_.size()) summaries_.resize(fields_.size());
   FieldSummary& summary = summaries_[placed.field];
@@ -180,6 +181,8 @@ Result<ShardRecord> ShardObject::finish() {
   for (size_t field = 0; field < summaries_.size(); ++field) {
     if (summaries_[field].count == 0) continue;
     summaries_[field].name = fields_[field];
+    const int number = builder_.index().field_number(fields_[field]);
+    summaries_[field].unit = builder_.unit(static_cast<uint32_t>(number));
     merge_fields(record_.fields, {summaries_[field]});
   }
   fault_point("shard_written");

@@ -37,6 +37,7 @@ struct PlacedMember {
   /// Of the payload, as the index that it comes from has it; whoever looks at the whole payload may
   /// put in what it is. kNoChecksum: nobody knows yet.
   uint32_t checksum = 0;
+  Measure measure = {};  ///< of the payload
 };
 
 /// What to say of a payload whose checksum is not the one that the index of its shard has.

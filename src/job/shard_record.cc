@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kMagic = "HRREC002";
+constexpr std::string_view kMagic = "HRREC003";
 
 void append_text(std::string& out, std::string_view text) {
   append_le(out, static_cast<uint64_t>(text.size()));
@@ -59,7 +59,11 @@ class Reader {
 }  // namespace
 
 void count_field(std::vector<FieldSummary>& fields, std::string_view name, uint64_t bytes) {
-  merge_fields(fields, {{std::string(name), 1, bytes, bytes, bytes}});
+  merge_fields(fields, {{.name = std::string(name),
+                         .count = 1,
+                         .bytes = bytes,
+                         .min_bytes = bytes,
+                         .max_bytes = bytes}});
 }
 
 void merge_fields(std::vector<FieldSummary>& fields, const std::vector<FieldSummary>& more) {
@@ -71,6 +75,7 @@ void merge_fields(std::vector<FieldSummary>& fields, const std::vector<FieldSumm
       fields.insert(into, from);
       continue;
     }
+    if (into->unit != from.unit) into->unit = Unit::kNone;
     into->count += from.count;
     into->bytes += from.bytes;
     into->min_bytes = std::min(into->min_bytes, from.min_bytes);
@@ -98,6 +103,7 @@ std::string encode_record(const ShardRecord& record) {
     append_le(out, field.bytes);
     append_le(out, field.min_bytes);
     append_le(out, field.max_bytes);
+    append_le(out, static_cast<uint8_t>(field.unit));
   }
   append_le(out, static_cast<uint64_t>(record.skipped.size()));
   for (const SkippedSample& sample : record.skipped) {
@@ -129,13 +135,16 @@ Result<ShardRecord> decode_record(ByteView bytes, const std::string& path) {
   record.xxh3 = reader.number<uint64_t>();
   record.samples = reader.number<uint32_t>();
   record.block_samples = reader.number<uint32_t>();
-  record.fields.resize(reader.count(40));
+  record.fields.resize(reader.count(41));
   for (FieldSummary& field : record.fields) {
     field.name = reader.text();
     field.count = reader.number<uint64_t>();
     field.bytes = reader.number<uint64_t>();
     field.min_bytes = reader.number<uint64_t>();
     field.max_bytes = reader.number<uint64_t>();
+    const auto unit = unit_of(reader.number<uint8_t>());
+    if (!unit) return corrupt;
+    field.unit = *unit;
   }
   record.skipped.resize(reader.count(25));
   for (SkippedSample& sample : record.skipped) {

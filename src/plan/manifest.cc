@@ -168,6 +168,10 @@ Result<FieldSummary> read_field(const Node& node) {
   HR_TRY(field.bytes, node.number("bytes"));
   HR_TRY(field.min_bytes, node.number("min_bytes"));
   HR_TRY(field.max_bytes, node.number("max_bytes"));
+  if (node.has("measure")) {
+    HR_TRY(const std::string name, node.text("measure"));
+    field.unit = parse_unit(name).value_or(Unit::kNone);  // a newer headrace may know more
+  }
   return field;
 }
 
@@ -292,6 +296,16 @@ Status check_format(const Node& root, const std::string& path) {
                "Update headrace"};
 }
 
+Json field_to_json(const FieldSummary& field) {
+  Json json = {{"name", name_to_json(field.name)},
+               {"samples", field.count},
+               {"bytes", field.bytes},
+               {"min_bytes", field.min_bytes},
+               {"max_bytes", field.max_bytes}};
+  if (field.unit != Unit::kNone) json["measure"] = unit_name(field.unit);
+  return json;
+}
+
 }  // namespace
 
 std::string Manifest::fingerprint() const {
@@ -325,12 +339,7 @@ std::string encode_manifest(const Manifest& manifest) {
   };
   if (!manifest.base.empty()) root["base"] = name_to_json(manifest.base);
   root["fields"] = Json::array();
-  for (const FieldSummary& field : manifest.fields)
-    root["fields"].push_back({{"name", name_to_json(field.name)},
-                              {"samples", field.count},
-                              {"bytes", field.bytes},
-                              {"min_bytes", field.min_bytes},
-                              {"max_bytes", field.max_bytes}});
+  for (const FieldSummary& field : manifest.fields) root["fields"].push_back(field_to_json(field));
   if (!manifest.classes.empty()) {
     root["classes"] = Json::array();
     for (const std::string& name : manifest.classes) root["classes"].push_back(name_to_json(name));

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/measure.h"
 #include "headrace/bytes.h"
 #include "headrace/result.h"
 #include "plan/shard_table.h"
@@ -42,6 +43,7 @@ struct FieldSummary {
   uint64_t bytes = 0;
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
+  Unit unit = Unit::kNone;  ///< what all members were measured in, by the indexes of the shards
 };
 
 /// What shards are: archives of one kind, or runs of loose files.

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kHeader = 8 + 8 + 4 + 4;
-constexpr size_t kMember = 4 + 4 + 8;
+constexpr size_t kMember = 4 + 4 + 8 + 8 + 1;
 /// Records of this size are written as they come: what a copy takes is more than a system call.
 constexpr size_t kLarge = size_t{32} << 10;
 
@@ -38,6 +38,8 @@ void append_record_head(std::string& out, uint64_t position, std::string_view ke
     append_le(out, member.field);
     append_le(out, member.checksum);
     append_le(out, member.size);
+    append_le(out, member.measure.value);
+    append_le(out, static_cast<uint8_t>(member.measure.unit));
   }
 }
 
@@ -124,7 +126,9 @@ bool read_members(const BucketFile::Entry& entry, std::string_view key, size_t a
                         .header = at};
     member.checksum = load_le<uint32_t>(from + 4);
     member.size = load_le<uint64_t>(from + 8);
-    if (member.field >= fields.size() || member.size > end - at) return false;
+    const auto unit = unit_of(load_le<uint8_t>(from + 24));
+    if (!unit || member.field >= fields.size() || member.size > end - at) return false;
+    member.measure = {*unit, load_le<uint64_t>(from + 16)};
     member.data = at + header_bytes(key, fields[member.field], member.size);
     at = member.data + member.size + tar_padding(member.size);
     if (at > end) return false;

@@ -1,7 +1,7 @@
 // A bucket of samples on scratch storage: appended by many threads in any order, read back whole.
 //
 //   record   position u64 | tar bytes u64 | key bytes u32 | members u32 | key
-//            | (field u32, checksum u32, size u64)…
+//            | (field u32, checksum u32, size u64, measure u64, unit u8)…
 //            | the sample as it will lie in the archive, headers and padding included
 //
 // Ownership: the file has no name; it goes with the object, or with the process.

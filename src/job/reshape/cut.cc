@@ -43,7 +43,7 @@ Result<Rows> sample_sizes(const Inputs& inputs, const SampleLayouts& layouts, ui
     HR_CHECK(for_each(batch.size(), room.threads, [&](uint64_t i) -> Status {
       const auto shard = begin + static_cast<uint32_t>(i);
       HR_TRY(const auto index, inputs.index(shard));
-      Layout layout;
+      SampleLayout layout;
       for (uint32_t sample = 0; sample < index->size(); ++sample) {
         const Pick pick{positions - 1, shard, sample, index.get()};
         HR_TRY(const bool kept, layouts.lay_out({&pick, 1}, layout));
@@ -98,7 +98,7 @@ Result<std::vector<uint32_t>> fill_shards(const Inputs& inputs, const Assignment
   IndexTable indexes(inputs);
   if (order.columns() > 1) HR_CHECK(indexes.load_all(room.threads));
   PickReader picks(inputs, order, indexes);
-  Layout layout;
+  SampleLayout layout;
   return fill(first, count, options, most, [&](uint64_t position) -> Result<uint64_t> {
     HR_CHECK(picks.read(position));
     HR_TRY(const bool kept, layouts.lay_out(picks.picks(), layout));

@@ -93,7 +93,7 @@ Status Distributor::distribute(uint32_t shard, uint64_t begin, uint64_t end,
   const auto from = static_cast<uint32_t>(std::max(begin, first) - first);
   const auto to = static_cast<uint32_t>(std::min<uint64_t>(end - first, index->size()));
   const uint64_t limit = from >= to ? 0 : index->sample_end(to - 1);
-  Layout layout;
+  SampleLayout layout;
   std::string head;
   std::vector<PlacedMember> placed;
   for (uint32_t sample = from; sample < to; ++sample) {
@@ -117,8 +117,8 @@ Status Distributor::distribute(uint32_t shard, uint64_t begin, uint64_t end,
 }
 
 // The sample as it will lie in the output: where it lies already, if only headers change.
-Result<ByteView> Distributor::render(const Layout& layout, MutableBytes sample, uint64_t begin,
-                                     std::vector<PlacedMember>& placed) const {
+Result<ByteView> Distributor::render(const SampleLayout& layout, MutableBytes sample,
+                                     uint64_t begin, std::vector<PlacedMember>& placed) const {
   thread_local std::vector<std::byte> laid;
   const size_t size = place_members(layout, layout.key, layouts_.fields(), 0, placed);
   MutableBytes tar = sample;

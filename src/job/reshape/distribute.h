@@ -34,7 +34,7 @@ class Distributor {
   Distributor(const ReshapePlan& plan, const SampleLayouts& layouts, const Progress& progress)
       : plan_(plan), layouts_(layouts), progress_(progress) {}
   uint64_t position_of(uint64_t number) const;
-  Result<ByteView> render(const Layout& layout, MutableBytes sample, uint64_t begin,
+  Result<ByteView> render(const SampleLayout& layout, MutableBytes sample, uint64_t begin,
                           std::vector<PlacedMember>& placed) const;
 
   const ReshapePlan& plan_;

@@ -28,7 +28,8 @@ std::vector<std::string> all_fields(const Inputs& inputs) {
 }
 
 // Whether the members lie in the archive as they will be written, sizes of headers included.
-bool is_verbatim(const Pick& pick, const Layout& layout, const std::vector<std::string>& fields) {
+bool is_verbatim(const Pick& pick, const SampleLayout& layout,
+                 const std::vector<std::string>& fields) {
   const ShardIndex& index = *pick.index;
   if (layout.members.size() != index.members(pick.sample).size()) return false;
   uint64_t at = index.sample_begin(pick.sample);
@@ -49,7 +50,7 @@ uint64_t header_bytes(std::string_view key, std::string_view field, uint64_t siz
   return tar_header_bytes(std::string(key) + "." + std::string(field), size);
 }
 
-uint64_t Layout::bytes(const std::vector<std::string>& fields) const {
+uint64_t SampleLayout::bytes(const std::vector<std::string>& fields) const {
   uint64_t bytes = 0;
   for (const LaidMember& member : members)
     bytes += header_bytes(key, fields[member.field], member.size) + member.size +
@@ -60,7 +61,7 @@ uint64_t Layout::bytes(const std::vector<std::string>& fields) const {
 SampleLayouts::SampleLayouts(const Inputs& inputs, const FieldMap& map, bool rekey)
     : inputs_(inputs), map_(map), rekey_(rekey), fields_(map.output(all_fields(inputs))) {}
 
-Result<bool> SampleLayouts::lay_out(std::span<const Pick> picks, Layout& into) const {
+Result<bool> SampleLayouts::lay_out(std::span<const Pick> picks, SampleLayout& into) const {
   const Pick& first = *std::ranges::find_if(picks, [](const Pick& pick) { return pick.index; });
   into.key = rekey_ ? numbered_key(first.position) : std::string(first.index->key(first.sample));
   into.members.clear();
@@ -95,7 +96,8 @@ Status SampleLayouts::add_column(const Pick& pick, std::vector<Named>& members) 
                       {.shard = pick.shard,
                        .offset = member.offset,
                        .size = member.size,
-                       .checksum = pick.index->checksum(member)}};
+                       .checksum = pick.index->checksum(member),
+                       .measure = pick.index->measure(member)}};
     const auto end = members.begin() + static_cast<ptrdiff_t>(before);
     const auto same = std::find_if(members.begin(), end,
                                    [&](const Named& known) { return known.name == named.name; });

@@ -1,6 +1,6 @@
 // What one sample of the output consists of: members, where their bytes are in the input, and how
 // they will lie in the archive.
-// Thread-safety: SampleLayouts is immutable; a Layout belongs to one thread.
+// Thread-safety: SampleLayouts is immutable; a SampleLayout belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,10 @@ struct LaidMember {
   uint64_t offset = 0;
   uint64_t size = 0;
   uint32_t checksum = kNoChecksum;  ///< as the index of the shard has it
+  Measure measure = {};             ///< the same
 };
 
-struct Layout {
+struct SampleLayout {
   std::string key;
   std::vector<LaidMember> members;
   /// The bytes [begin, end) of the shard are the sample as it will be written, but for what stands
@@ -56,7 +57,7 @@ class SampleLayouts {
 
   /// One pick a column, one of them at least of a sample. False if the sample is left out because
   /// a field is missing.
-  Result<bool> lay_out(std::span<const Pick> picks, Layout& into) const;
+  Result<bool> lay_out(std::span<const Pick> picks, SampleLayout& into) const;
 
   /// The payload at `offset` of an input's shard is not what the index says; with the name that the
   /// member has there, whatever it will be named.

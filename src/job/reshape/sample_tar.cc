@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-PlacedMember place_member(const Layout& layout, std::string_view key, uint32_t number,
+PlacedMember place_member(const SampleLayout& layout, std::string_view key, uint32_t number,
                           const std::vector<std::string>& fields, size_t at) {
   const LaidMember& member = layout.members[number];
   return {.key = key,
@@ -16,10 +16,11 @@ PlacedMember place_member(const Layout& layout, std::string_view key, uint32_t n
           .header = at,
           .data = at + header_bytes(key, fields[member.field], member.size),
           .size = member.size,
-          .checksum = member.checksum};
+          .checksum = member.checksum,
+          .measure = member.measure};
 }
 
-size_t place_members(const Layout& layout, std::string_view key,
+size_t place_members(const SampleLayout& layout, std::string_view key,
                      const std::vector<std::string>& fields, size_t at,
                      std::vector<PlacedMember>& into) {
   for (uint32_t i = 0; i < layout.members.size(); ++i) {

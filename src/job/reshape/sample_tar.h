@@ -16,11 +16,11 @@
 namespace headrace {
 
 /// One member of a sample whose header begins at `at`; `key` is what it keeps.
-PlacedMember place_member(const Layout& layout, std::string_view key, uint32_t number,
+PlacedMember place_member(const SampleLayout& layout, std::string_view key, uint32_t number,
                           const std::vector<std::string>& fields, size_t at);
 
 /// Appends all members of a sample that begins at `at`, one behind the other. Gives its end.
-size_t place_members(const Layout& layout, std::string_view key,
+size_t place_members(const SampleLayout& layout, std::string_view key,
                      const std::vector<std::string>& fields, size_t at,
                      std::vector<PlacedMember>& into);
 

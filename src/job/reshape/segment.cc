@@ -20,14 +20,14 @@ class Filler {
   Filler(const SampleLayouts& layouts, GatherSegment& segment)
       : fields_(layouts.fields()), segment_(segment) {}
 
-  void whole(const Layout& layout) {
+  void whole(const SampleLayout& layout) {
     if (layout.verbatim)
       verbatim(layout);
     else
       part(layout, {}, {static_cast<uint32_t>(layout.members.size()), 0});
   }
 
-  void part(const Layout& layout, SampleCursor at, const SampleCursor& to) {
+  void part(const SampleLayout& layout, SampleCursor at, const SampleCursor& to) {
     const std::string& key = segment_.keys.emplace_back(layout.key);
     while (at != to) {
       const LaidMember& member = layout.members[at.member];
@@ -45,7 +45,7 @@ class Filler {
   }
 
  private:
-  void verbatim(const Layout& layout) {
+  void verbatim(const SampleLayout& layout) {
     const std::string& key = segment_.keys.emplace_back(layout.key);
     place_members(layout, key, fields_, segment_.used, segment_.placed);
     read(layout.members.front().shard, layout.begin, layout.end - layout.begin);
@@ -198,7 +198,7 @@ Status SegmentCut::cut_piece(GatherSegment& segment) {
 
 Status lay_out_segment(const SampleLayouts& layouts, uint32_t columns, GatherSegment& segment) {
   Filler filler(layouts, segment);
-  Layout layout;
+  SampleLayout layout;
   for (size_t i = 0; i < segment.picks.size(); i += columns) {
     const std::span<const Pick> picks(segment.picks.data() + i, columns);
     HR_TRY(const bool kept, layouts.lay_out(picks, layout));

@@ -131,7 +131,7 @@ class SegmentCut {
   uint64_t at_ = 0;   // position
   uint64_t end_ = 0;  // of the shard
   SampleCursor in_sample_;
-  Layout large_;  // of the sample that comes in pieces
+  SampleLayout large_;  // of the sample that comes in pieces
   PickReader picks_;
   bool looked_ = false;  // picks_ has the sample at at_
 };

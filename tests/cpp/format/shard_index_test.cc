@@ -146,6 +146,59 @@ TEST(ShardIndex, KeepsTheChecksumsOfPayloads) {
   EXPECT_EQ(without->checksum(without->members(1)[1]), kNoChecksum);
 }
 
+/// Field jpg is measured, txt in one of its two samples, cls in two units.
+ShardIndexBuilder measured_archive() {
+  ShardIndexBuilder builder;
+  for (uint64_t i = 0; i < 2; ++i) {
+    const uint64_t begin = 3072 * i;
+    builder.add_sample(i == 0 ? "a" : "b", begin);
+    builder.add_member("jpg", begin + 512, 3);
+    builder.set_measure({Unit::kPixels, 100 + i});
+    builder.add_member("txt", begin + 1536, 1);
+    if (i == 1) builder.set_measure({Unit::kTokens, 7});
+    builder.add_member("cls", begin + 2560, 1);
+    builder.set_measure({i == 0 ? Unit::kValue : Unit::kTokens, 5});
+    builder.end_sample(begin + 3072);
+  }
+  return builder;
+}
+
+TEST(ShardIndex, KeepsTheMeasuresOfFieldsThatAreMeasuredAlike) {
+  ShardIndexBuilder builder = measured_archive();
+  const auto decoded = decode(builder.encode());
+  ASSERT_TRUE(decoded.ok()) << decoded.error().to_string();
+  expect_equal(builder.index(), *decoded);
+  const ShardIndex selected = decoded->select({false, true});
+  const ShardIndex taken = builder.take();
+  for (const ShardIndex* index : {&*decoded, &taken}) {
+    EXPECT_EQ(index->measure(index->members(0)[0]), (Measure{Unit::kPixels, 100}));
+    EXPECT_EQ(index->measure(index->members(1)[0]), (Measure{Unit::kPixels, 101}));
+    EXPECT_EQ(index->measure(index->members(1)[1]), Measure{}) << "not in all samples";
+    EXPECT_EQ(index->measure(index->members(0)[2]), Measure{}) << "in two units";
+  }
+  EXPECT_EQ(selected.measure(selected.members(0)[0]), (Measure{Unit::kPixels, 101}));
+  EXPECT_EQ(selected.measure(selected.members(0)[1]), Measure{});
+  EXPECT_EQ(archive_of(2).index().unit(0), Unit::kNone);
+}
+
+TEST(ShardIndex, AnUnknownUnitAndMeasuresCutOrFlippedAreRefused) {
+  const std::string section = measured_archive().encode();
+  for (size_t cut = 0; cut < section.size(); ++cut)
+    EXPECT_FALSE(decode(section.substr(0, cut)).ok());
+  for (size_t bit = 0; bit < 8 * section.size(); ++bit) {
+    std::string flipped = section;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(decode(flipped).ok()) << "bit " << bit;
+  }
+  std::string unknown = section;
+  const size_t units = section.size() - (9 + 6) - (9 + 3);  // base, width, and a byte each
+  ASSERT_EQ(section.substr(units, 12), std::string("\0\0\0\0\0\0\0\0\1\1\0\0", 12));
+  unknown[units + 9] = 5;
+  seal(unknown);
+  EXPECT_EQ(decode(unknown).error().message,
+            "the shard index is damaged: a field is measured in an unknown unit");
+}
+
 TEST(ShardIndex, TakesFewBytesWhereSamplesAreAlike) {
   ShardIndexBuilder builder;
   for (uint64_t i = 0; i < 10000; ++i) {
@@ -258,7 +311,8 @@ const LieRow kLies[] = {
     {"KindOfFiles", put<uint32_t>(16, 1), "is damaged: the paths do not fit"},
     {"ChecksumsThatAreNotThere", put<uint32_t>(16, 1U << 16),
      "is damaged: the checksums do not fit"},
-    {"FlagOfNothing", put<uint32_t>(16, 1U << 17), "is damaged: its kind is unknown"},
+    {"MeasuresThatAreNotThere", put<uint32_t>(16, 1U << 17), "is damaged: the measures do not fit"},
+    {"FlagOfNothing", put<uint32_t>(16, 1U << 18), "is damaged: its kind is unknown"},
     {"FramesThatAreNotThere", put<uint32_t>(28, 1), "is damaged: the frames do not fit"},
     {"FourBillionFields", put<uint32_t>(20, ~0U),
      "is damaged: it counts more than it has bytes for"},
