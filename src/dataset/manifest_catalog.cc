@@ -25,8 +25,9 @@ Result<std::unique_ptr<ByteSource>> open_table(const Store& store, const CacheUs
     return Error{.code = Code::kNotFound,
                  .message = "a table that the manifest names is missing",
                  .origin = {.shard = store.name() + "/" + file.path},
-                 .hint = "Copy it from where the data set came from, or make all tables again with "
-                         "'headrace index --replace'."};
+                 .hint =
+                     "Copy it from where the data set came from, or make all tables again with "
+                     "'headrace index --replace'."};
   if (!source.ok()) return std::move(source).error();
   return cache.wrap(*std::move(source), "sha256 " + file.sha256);
 }
