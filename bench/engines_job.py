@@ -1,6 +1,7 @@
 """A plan of 60 tasks on Ray and on Slurm beside the threads of one machine: what the engines cost.
 
-An engine has a start-up of its own: the same number of tasks that do nothing, given to it directly.
+An engine takes its own time to start and to place tasks: that of as many tasks, given to it
+directly, which sleep for as long as one of ours works.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from servers.slurm import Slurm, slurm
 
 TASKS = 60
 
-RAY_NOTHING = f"""
-import ray, subprocess
+RAY_ALONE = f"""
+import ray, subprocess, sys
 ray.init(address="auto", log_to_driver=False, configure_logging=False)
-nothing = ray.remote(num_cpus=1)(lambda: subprocess.run(["true"]).returncode)
-assert not any(ray.get([nothing.remote() for _ in range({TASKS})]))
+seconds = sys.argv[1]
+task = ray.remote(num_cpus=1)(lambda: subprocess.run(["sleep", seconds]).returncode)
+assert not any(ray.get([task.remote() for _ in range({TASKS})]))
 """
 
 
@@ -54,15 +56,28 @@ def table(bench: Bench, cluster: Slurm, scratch: Path) -> Table:
 
         return measure
 
+    last = [0.0]  # seconds of the job on threads
+
+    def sleep() -> str:
+        """As long as a task of it took."""
+        return f"{last[0] * bench.threads / TASKS:.3f}"
+
+    def run_threads() -> float:
+        last[0] = run("-j", bench.threads)()
+        return last[0]
+
     rows = [
-        Contender("threads", run("-j", bench.threads), kind="limit"),
+        Contender("threads", run_threads, kind="limit"),
         Contender(
-            "Ray, tasks that do nothing",
-            lambda: seconds([sys.executable, "-c", RAY_NOTHING], cluster),
+            "Ray alone",
+            lambda: seconds([sys.executable, "-c", RAY_ALONE, sleep()], cluster),
+            note="tasks that sleep for as long as ours work",
         ),
-        Contender("Ray", run("--engine", "ray", "--address", "auto"), kind="ours"),
-        Contender("Slurm, tasks that do nothing", lambda: slurm_nothing(cluster)),
-        Contender("Slurm", run("--engine", "slurm", "--folder", scratch / "says"), kind="ours"),
+        Contender("Ray", run("--engine", "ray", "--", "--address", "auto"), kind="ours"),
+        Contender("Slurm alone", lambda: slurm_alone(cluster, sleep()), note="the same"),
+        Contender(
+            "Slurm", run("--engine", "slurm", "--", "--folder", scratch / "says"), kind="ours"
+        ),
     ]
     made = Table(
         "engines",
@@ -74,15 +89,16 @@ def table(bench: Bench, cluster: Slurm, scratch: Path) -> Table:
     )
     take_turns(rows, bench.rounds)
     made.goals = [
-        Goal(f"{engine} beyond its start-up, over threads", overhead(made, engine), 1.1, True)
+        Goal(f"{engine} without its own part, over threads", overhead(made, engine), 1.1, True)
         for engine in ("Ray", "Slurm")
     ]
     return made
 
 
 def overhead(made: Table, engine: str) -> float:
-    own = made[engine].median - made[f"{engine}, tasks that do nothing"].median
-    return own / made["threads"].median
+    threads = made["threads"].median
+    own_part = made[f"{engine} alone"].median - threads
+    return (made[engine].median - own_part) / threads
 
 
 def fresh_plan(source: Path, scratch: Path) -> Path:
@@ -100,9 +116,9 @@ def seconds(command: list[object], cluster: Slurm) -> float:
     return time.perf_counter() - begin
 
 
-def slurm_nothing(cluster: Slurm) -> float:
+def slurm_alone(cluster: Slurm, sleep: str) -> float:
     begin = time.perf_counter()
-    array = ["sbatch", f"--array=0-{TASKS - 1}", "--output=/dev/null", "--wrap=true"]
+    array = ["sbatch", f"--array=0-{TASKS - 1}", "--output=/dev/null", f"--wrap=sleep {sleep}"]
     call(array, cluster.env)
     while cluster.ask("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING").strip():
         time.sleep(0.2)

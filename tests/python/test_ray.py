@@ -70,7 +70,7 @@ def test_a_node_is_killed_in_the_middle(cluster, planned, slow):
         if progress.finished < 4 or killed:
             return
         slow.seconds(8)  # what begins now is at work when the node is killed
-        if progress.running == 4:  # all processors, two of them the doomed node's
+        if progress.running >= 4:  # all processors, two of them the doomed node's
             killed.append(progress)
             slow.seconds(0)
             cluster.remove_node(doomed, allow_graceful=False)

@@ -50,11 +50,11 @@ class RayEngine:
 
     @property
     def limit(self) -> int:
-        """As many as run at once: Ray's own queue stays empty."""
+        """As many as run at once, and one: a processor that comes free need not wait for us."""
         if time.monotonic() - self._looked > _LOOK_AT_CLUSTER:
             self._looked = time.monotonic()
             resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
-            self._limit = max(1, int(resources.get("CPU", 1) // self._cpus))
+            self._limit = max(1, int(resources.get("CPU", 1) // self._cpus)) + 1
         return self._limit
 
     def start(self, tasks: Sequence[int]) -> list[Any]:
