@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from program import ok, run, shards_of
 from servers.ais_fake import AisFake
-from servers.buckets import moto_s3, rclone_s3
+from servers.buckets import azurite, fake_gcs, moto_s3, rclone_s3
 from servers.nginx import nginx
 
 
@@ -35,7 +35,7 @@ def upload(server, folder: Path, to: str):
     ok("cp", folder, to, env=server.env)
 
 
-@pytest.fixture(scope="module", params=[rclone_s3, moto_s3])
+@pytest.fixture(scope="module", params=[rclone_s3, moto_s3, fake_gcs, azurite])
 def server(request, tmp_path_factory, files):
     with request.param(tmp_path_factory.mktemp("server")) as started:
         upload(started, files[0], started.location + "/animals")

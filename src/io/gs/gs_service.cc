@@ -57,6 +57,14 @@ HttpCall GsService::object(const char* method, const std::string& key) const {
   return call(method, "/" + percent_encode(bucket_) + "/" + percent_encode(key, "/"), {}, key);
 }
 
+void GsService::pin(HttpRequest& request, const std::string& version) const {
+  request.headers.set("x-goog-if-generation-match", version);
+}
+
+std::string GsService::version(const HttpResponse& answer) const {
+  return std::string(answer.headers.get("x-goog-generation"));
+}
+
 HttpCall GsService::put(const std::string& key, const std::shared_ptr<const std::string>& body,
                         bool if_absent) const {
   QueryParameters query{{"uploadType", "media"}, {"name", key}};
@@ -69,7 +77,7 @@ HttpCall GsService::put(const std::string& key, const std::shared_ptr<const std:
 HttpCall GsService::list(const ListRequest& request) const {
   QueryParameters query{{"prefix", request.prefix},
                         {"maxResults", "1000"},
-                        {"fields", "items(name,size,updated),prefixes,nextPageToken"}};
+                        {"fields", "items(name,size,updated,generation),prefixes,nextPageToken"}};
   if (request.by_folder) query.emplace_back("delimiter", "/");
   if (!request.token.empty()) query.emplace_back("pageToken", request.token);
   return call("GET", "/storage/v1/b/" + percent_encode(bucket_) + "/o", query, request.prefix);
@@ -89,8 +97,8 @@ Result<ListPage> GsService::parse_list(const HttpResponse& answer) const {
     uint64_t bytes = 0;
     const auto [end, problem] = std::from_chars(size.data(), size.data() + size.size(), bytes);
     if (problem != std::errc() || end != size.data() + size.size()) return wrong();
-    page.entries.push_back(
-        {text_of(item, "name"), bytes, parse_iso_time(text_of(item, "updated"))});
+    page.entries.push_back({text_of(item, "name"), bytes, parse_iso_time(text_of(item, "updated")),
+                            text_of(item, "generation")});
   }
   for (const json& prefix : body.value("prefixes", json::array()))
     if (prefix.is_string()) page.prefixes.push_back(prefix);

@@ -22,6 +22,9 @@ class GsService : public BucketService {
   const std::string& name() const override { return name_; }
   Status ready() const override;
   HttpCall object(const char* method, const std::string& key) const override;
+  /// By generation, which both interfaces and listings tell alike; an ETag differs between them.
+  void pin(HttpRequest& request, const std::string& version) const override;
+  std::string version(const HttpResponse& answer) const override;
   HttpCall put(const std::string& key, const std::shared_ptr<const std::string>& body,
                bool if_absent) const override;
   HttpCall list(const ListRequest& request) const override;

@@ -64,7 +64,11 @@ def running(command: Sequence[object], port: int, log: Path, **env: str) -> Iter
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:  # some wait for clients that keep their connection
+            process.kill()
+            process.wait(timeout=30)
 
 
 def program(name: str) -> str:
