@@ -121,7 +121,7 @@ class TwoPasses {
 
   Status write_unit(const Unit& unit) {
     SegmentBuffer memory = memory_->take();
-    const Status written = write_unit(unit, memory);
+    Status written = write_unit(unit, memory);
     memory_->give(std::move(memory));
     return written;
   }
