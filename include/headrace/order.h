@@ -35,7 +35,7 @@ struct OrderOptions {
   uint64_t window_bytes = uint64_t{32} << 20;  ///< of a lane, in which samples are mixed
   Tail tail = Tail::kPad;
   uint64_t bucket_steps = 0;  ///< whose samples are dealt to them by length; 0: no buckets
-  std::string bucket_by;      ///< fields whose bytes are a sample's length, as "txt;json"
+  std::string bucket_by;      ///< what a sample's length is, as "txt;json" or "jpg:pixels"
 };
 
 /// Lanes for a run that begins on `world` ranks: 16 a rank or the largest divisor of the rank's

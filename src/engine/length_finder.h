@@ -28,7 +28,7 @@ class LengthFinder {
                           .id = {schedule_.data_shard(rows[i].set, rows[i].shard), rows[i].sample}};
       auto view = finder_.find(row, {});
       if (view.ok())
-        lengths[i] = length(**view, row.id.sample);
+        status_ = length(**view, row.id.sample, lengths[i]);
       else
         status_ = std::move(view).error();
     }
@@ -36,11 +36,23 @@ class LengthFinder {
   const Status& status() const { return status_; }
 
  private:
-  uint64_t length(const ShardView& view, uint32_t sample) const {
-    for (const uint32_t field : view.sources.front())
-      if (const IndexMember* member = view.index->find(sample, field))
-        return rule_.unit == Unit::kNone ? member->size : view.index->measure(*member).value;
-    return 0;
+  Status length(const ShardView& view, uint32_t sample, uint64_t& into) const {
+    into = 0;
+    for (const uint32_t field : view.sources.front()) {
+      const IndexMember* member = view.index->find(sample, field);
+      if (member == nullptr) continue;
+      const Measure measure = view.index->measure(*member);
+      if (rule_.unit != Unit::kNone && measure.unit != rule_.unit)
+        return Error{.code = Code::kCorrupt,
+                     .message = "the manifest says that the field '" + view.index->fields()[field] +
+                                "' was measured in " + std::string(unit_name(rule_.unit)) +
+                                ", and its index does not",
+                     .origin = {},
+                     .hint = "Run 'headrace verify'."};
+      into = rule_.unit == Unit::kNone ? member->size : measure.value;
+      return {};
+    }
+    return {};
   }
 
   const Schedule& schedule_;

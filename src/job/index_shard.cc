@@ -96,6 +96,7 @@ std::vector<FieldSummary> summarise(const ShardIndex& index) {
   std::vector<FieldSummary> fields;
   for (size_t number = 0; number < by_number.size(); ++number) {
     by_number[number].name = index.fields()[number];
+    by_number[number].unit = index.unit(static_cast<uint32_t>(number));
     if (by_number[number].count > 0) merge_fields(fields, {by_number[number]});
   }
   return fields;

@@ -127,10 +127,11 @@ class Run {
   }
 
  private:
-  // Decoded pictures may be many times what the plan knows of; fewer are under way then.
+  // Decoded pictures may be many times what the plan knows of, and what is measured comes whole
+  // however large it is; fewer are under way then.
   static size_t segments_at_once(const PackOptions& options, unsigned threads) {
     const size_t least = threads + 1;
-    if (options.pictures.raw) return least;
+    if (options.pictures.raw || !options.measures.empty()) return least;
     return std::max<size_t>(least, options.memory_bytes / Segment::kWhole);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/little_endian.h"
 #include "base/try.h"
@@ -34,6 +35,20 @@ uint64_t count_words(std::string_view text) {
   return words;
 }
 
+// Of a JSON list; nothing for any other text. Keeps nothing of the list.
+std::optional<uint64_t> count_elements(std::string_view text) {
+  using nlohmann::json;
+  if (!text.starts_with('[')) return std::nullopt;
+  uint64_t elements = 0;
+  const auto count = [&elements](int depth, json::parse_event_t event, const json&) {
+    using enum json::parse_event_t;
+    if (depth == 1 && (event == value || event == array_start || event == object_start)) ++elements;
+    return depth == 0;
+  };
+  if (json::parse(text, count, false).is_discarded()) return std::nullopt;
+  return elements;
+}
+
 Result<uint64_t> count_tokens(ByteView payload, std::vector<int64_t>& shape) {
   if (is_npy(payload)) {
     HR_TRY([[maybe_unused]] const NpyArray array, parse_npy(payload, shape));
@@ -42,10 +57,12 @@ Result<uint64_t> count_tokens(ByteView payload, std::vector<int64_t>& shape) {
     return elements;
   }
   const std::string_view text = trimmed(as_text(payload));
-  if (!text.starts_with('[')) return count_words(text);
-  const auto list = nlohmann::json::parse(text, nullptr, false);
-  if (list.is_discarded()) return unmeasured("it begins as a JSON list and is none");
-  return list.size();
+  return count_elements(text).value_or(count_words(text));
+}
+
+/// Whether blocks of this format tag are sample frames: PCM, float, A-law, mu-law, extensible.
+bool has_plain_frames(uint16_t tag) {
+  return tag == 1 || tag == 3 || tag == 6 || tag == 7 || tag == 0xfffe;
 }
 
 /// RIFF: "fmt " says how many bytes a sample frame has, "data" how many there are.
@@ -55,7 +72,15 @@ Result<uint64_t> count_wav_frames(ByteView payload) {
     const std::string_view name = as_text(payload.subspan(at, 4));
     const uint64_t size = load_le<uint32_t>(payload.data() + at + 4);
     const uint64_t there = std::min<uint64_t>(size, payload.size() - at - 8);
-    if (name == "fmt " && there >= 16) frame_bytes = load_le<uint16_t>(payload.data() + at + 20);
+    if (name == "fmt " && there >= 16) {
+      if (!has_plain_frames(load_le<uint16_t>(payload.data() + at + 8)))
+        return unmeasured("the WAV file is compressed: its blocks are no sample frames");
+      frame_bytes = load_le<uint16_t>(payload.data() + at + 20);
+    }
+    if (name == "data" && size != there)
+      return unmeasured("the WAV file is shorter than it says, or was written to a stream");
+    if (name == "data" && size == 0 && at + 8 < payload.size())
+      return unmeasured("the WAV file does not say how long it is");
     if (name == "data" && frame_bytes > 0) return there / frame_bytes;
     at += 8 + there + there % 2;
   }

@@ -151,8 +151,9 @@ Status SegmentReader::fill(Segment& segment) {
 SkippedSample SegmentReader::note(const PackCursor& at, const Error& error) const {
   const SampleEntry& sample = plan_.sample_at(at.position);
   const SampleMember& member = plan_.member(sample, at.member);
+  const bool label = member.file == SampleMember::kLabel;
   return {.key = std::string(plan_.set().key(sample)),
-          .file = plan_.sources().full_path(member.file),
+          .file = label ? "" : plan_.sources().full_path(member.file),
           .reason = error.to_string(),
           .corrupt = corrupt_};
 }

@@ -133,6 +133,7 @@ class ManifestCheck {
   void add_up(const ShardIndex& index, uint32_t number) {
     uint64_t mix = 0;
     std::vector<FieldSummary> fields(index.fields().size());
+    for (uint32_t f = 0; f < fields.size(); ++f) fields[f].unit = index.unit(f);
     for (uint32_t s = 0; s < index.size(); ++s) {
       mix += key_entry_mix(key_hash(index.key(s)), {number, s});
       for (const IndexMember& member : index.members(s)) {
@@ -153,6 +154,7 @@ class ManifestCheck {
     const auto [it, is_new] = totals_.emplace(name, from);
     if (is_new) return;
     FieldSummary& into = it->second;
+    if (into.unit != from.unit) into.unit = Unit::kNone;
     into.min_bytes = std::min(into.min_bytes, from.min_bytes);
     into.max_bytes = std::max(into.max_bytes, from.max_bytes);
     into.bytes += from.bytes;
@@ -169,6 +171,7 @@ class ManifestCheck {
       const FieldSummary found = it == totals_.end() ? FieldSummary{} : it->second;
       known += it == totals_.end() ? 0 : 1;
       same = same && found.count == field.count && found.bytes == field.bytes &&
+             found.unit == field.unit &&
              (field.count == 0 ||
               (found.min_bytes == field.min_bytes && found.max_bytes == field.max_bytes));
     }

@@ -14,6 +14,8 @@ from headrace.drivers.dispatch import Dispatcher, Ended, TaskError
 class Machines:
     """An engine whose attempts take as long, and end so, as `decide(task, attempt)` says."""
 
+    spare = 0
+
     def __init__(self, decide, limit=50, batch=1):
         self.decide, self.limit, self.batch = decide, limit, batch
         self.now = 0.0

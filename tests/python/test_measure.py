@@ -1,5 +1,5 @@
-"""Lengths that pack measures: right for each kind of payload, kept by every verb that keeps the
-payload, and what buckets of like length are made from."""
+"""Lengths that pack measures: right for each kind of payload, kept by the verbs that move samples,
+and what buckets of like length are made from."""
 
 from __future__ import annotations
 
@@ -56,6 +56,10 @@ PAYLOADS = [
     ("json", "tokens", b" [1, 22, [3, 4], 5]\n", 4),
     ("txt", "tokens", "  zwölf  Boxkämpfer\njagen\t".encode(), 3),
     ("txt", "tokens", b"", 0),
+    ("txt", "tokens", b"[Music] a man sings", 4),
+    ("txt", "tokens", b"[1, 2", 2),
+    ("json", "tokens", b"[" * 100_000 + b"]" * 100_000, 1),
+    ("json", "tokens", b'[{"a": [1, 2]}, [], {}, "x", null]', 5),
     ("wav", "frames", wav(1234), 1234),
     ("flac", "frames", flac(5_000_000_000), 5_000_000_000),
     ("len", "value", b" 512\n", 512),
@@ -82,7 +86,6 @@ def in_files(folder: Path, count: int, payload) -> Path:
 
 @pytest.mark.parametrize(("field", "unit", "payload", "value"), PAYLOADS)
 def test_each_unit_is_measured_right(field, unit, payload, value, tmp_path):
-    """Beside samples with `value` fields below and above it: buckets sort by what was measured."""
     files = in_files(tmp_path / "files", 1, lambda n: (field, payload))
     ok("pack", files, "--out", tmp_path / "set", "--measure", f"{field}={unit}")
     manifest = json.loads((tmp_path / "set/headrace.json").read_text())
@@ -133,10 +136,11 @@ VERBS = {
     "sort": ["sort", "--by", "n", "--as", "integer"],
     "dedupe": ["dedupe"],
     "convert": ["convert", "--container", "tar.zst"],
-    "zip": ["convert", "--container", "zip"],
+    "convert to zip": ["convert", "--container", "zip"],
+    "project": ["project", "--fields", "png,n"],
     "select": ["select", "--where", "size >= 0"],
     "rename": ["rename", "--fields", "png=png,n=n"],
-    "shards again": ["select", "--regex", "."],
+    "other keys": ["split", "--rekey", "--samples", "9"],
 }
 
 
@@ -167,6 +171,42 @@ def test_selections_keep_it(measured):
     loader = half.shuffle(seed=1, lanes=1).decode(n=hr.integer("n")).bucket(by="png:pixels")
     steps = [batch["n"].tolist() for batch in loader.batch(4).loader()]
     assert all(max(step) - min(step) == 6 for step in steps) and len(steps) == 8
+
+
+@pytest.mark.parametrize("verb", ["join", "zip"])
+def test_samples_put_together_keep_it(verb, measured, tmp_path):
+    ok("rename", measured, "--fields", "more=n", "--out", tmp_path / "more")
+    ok("project", measured, "--fields", "png,n", "--out", tmp_path / "one")
+    ok(verb, tmp_path / "one", tmp_path / "more", "--out", tmp_path / "out",
+       "--on-conflict", "first")  # fmt: skip
+    assert is_sorted_by_pixels(tmp_path / "out")
+
+
+def test_data_sets_grow_with_it(tmp_path):
+    for name, numbers in (("a", range(32)), ("b", range(32, 64))):
+        files = in_files(tmp_path / name, 64, pictures)
+        for n in set(range(64)) - set(numbers):
+            for path in files.glob(f"{n:03}.*"):
+                path.unlink()
+    hr.pack(tmp_path / "a", tmp_path / "grown", measure={"png": "pixels"})
+    hr.pack(tmp_path / "b", tmp_path / "b-set", measure={"png": "pixels"})
+    hr.jobs.concat([tmp_path / "grown", tmp_path / "b-set"], tmp_path / "both").wait()
+    ok("pack", tmp_path / "b", "--out", tmp_path / "grown", "--append", "--measure", "png=pixels")
+    for place in (tmp_path / "grown", tmp_path / "both"):
+        ok("verify", place)
+        assert is_sorted_by_pixels(place)
+
+
+def test_a_manifest_that_lies_about_it_is_found(tmp_path):
+    files = in_files(tmp_path / "files", 8, lambda n: ("txt", b"x " * n))
+    ok("pack", files, "--out", tmp_path / "set")
+    root = tmp_path / "set/headrace.json"
+    manifest = json.loads(root.read_text())
+    next(f for f in manifest["fields"] if f["name"] == "txt")["measure"] = "tokens"
+    root.write_text(json.dumps(manifest))
+    assert run("verify", tmp_path / "set").returncode == 4
+    with pytest.raises(hr.DataError, match="'txt' was measured in tokens, and its index does not"):
+        steps_by_length(tmp_path / "set", "txt:tokens")
 
 
 def test_what_some_samples_lack_no_data_set_has(measured, tmp_path):
@@ -225,7 +265,9 @@ def test_the_class_number_can_be_measured(tmp_path):
         ("x=frames", b"RIFF....WAVE", "no 'fmt ' and 'data' chunks"),
         ("x=frames", flac(0), "does not say how long it is"),
         ("x=frames", b"text", "none of them"),
-        ("x=tokens", b"[1, 2", "none"),
+        ("x=frames", wav(7)[:-3], "shorter than it says"),
+        ("x=frames", wav(7)[:20] + b"\x11" + wav(7)[21:], "compressed"),
+        ("x=frames", wav(0) + bytes(8), "does not say how long it is"),
         ("x=value", b"-3", "whole number"),
         ("x=value", b"99999999999999999999", "whole number"),
     ],
@@ -235,6 +277,18 @@ def test_what_cannot_be_measured_is_named_or_left_out(measure, payload, said, tm
     done = run("pack", tmp_path / "files", "--out", tmp_path / "set", "--measure", measure)
     assert done.returncode == 4
     assert said in done.stderr.decode() and str(bad) in done.stderr.decode()
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+def test_a_class_number_is_no_picture(policy, tmp_path):
+    for name in ("cat", "dog"):
+        (tmp_path / "files" / name).mkdir(parents=True)
+        (tmp_path / "files" / name / "1.txt").write_text("x")
+    done = run("pack", tmp_path / "files", "--out", tmp_path / "set", "--label-from", "folder",
+               "--measure", "cls=pixels", "--on-error", policy)  # fmt: skip
+    said = done.stderr.decode()
+    assert "a class number cannot be measured in pixels" in said
+    assert "bug" not in said and done.returncode == (4 if policy == "error" else 0)
 
 
 def test_samples_that_cannot_be_measured_are_left_out(tmp_path):

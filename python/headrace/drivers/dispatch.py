@@ -48,6 +48,10 @@ class Engine(Protocol):
         """Attempts that it may hold at once. May change."""
 
     @property
+    def spare(self) -> int:
+        """How many of these only wait for a machine that comes free."""
+
+    @property
     def batch(self) -> int:
         """As many as this are started at once where there are as many: an array, a submission."""
 
@@ -124,8 +128,8 @@ class Dispatcher:
         running = len({task.number for task in self._running.values()})
         return Progress(self._finished, self._tasks, running, self._retries, self._doubles)
 
-    def _room(self) -> int:
-        return max(0, self._engine.limit - len(self._running))
+    def _room(self, spare: int = 0) -> int:
+        return max(0, self._engine.limit - spare - len(self._running))
 
     def _start(self) -> None:
         count = min(self._room(), len(self._waiting))
@@ -180,14 +184,15 @@ class Dispatcher:
     def _double_the_slow(self) -> None:
         """When nothing else waits, machines are idle, and few tasks are left."""
         enough = max(_ENOUGH_TO_COMPARE, 0.75 * self._tasks)
-        if self._waiting or self._finished < enough or not self._room():
+        idle = self._room(self._engine.spare)
+        if self._waiting or self._finished < enough or not idle:
             return
         slow = max(_SHORT, _SLOW * statistics.median(self._seconds))
         tasks = [
             task
             for attempt, task in self._running.items()
             if not task.is_doubled and self._engine.running_for(attempt) > slow
-        ][: self._room()]
+        ][:idle]
         for task in tasks:
             task.is_doubled = True
         self._doubles += len(tasks)

@@ -18,6 +18,7 @@ from .program import run_task
 
 _WAIT = 1.0
 _LOOK_AT_CLUSTER = 5.0
+_NOT_YET = -1.0  # it waits for a processor
 
 
 class RayEngine:
@@ -27,6 +28,7 @@ class RayEngine:
     """
 
     batch = 1
+    spare = 1
 
     def __init__(
         self,
@@ -54,12 +56,14 @@ class RayEngine:
         if time.monotonic() - self._looked > _LOOK_AT_CLUSTER:
             self._looked = time.monotonic()
             resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
-            self._limit = max(1, int(resources.get("CPU", 1) // self._cpus)) + 1
+            self._limit = max(1, int(resources.get("CPU", 1) // self._cpus)) + self.spare
         return self._limit
 
     def start(self, tasks: Sequence[int]) -> list[Any]:
         attempts = [self._task.remote(self._plan, task, self._options) for task in tasks]
-        self._began.update((attempt, time.monotonic()) for attempt in attempts)
+        for attempt in attempts:
+            waits = len(self._began) >= self._limit - self.spare
+            self._began[attempt] = _NOT_YET if waits else time.monotonic()
         return attempts
 
     def wait(self) -> list[Ended]:
@@ -76,11 +80,22 @@ class RayEngine:
         except ray.exceptions.RayError as error:
             # The node or the worker is gone, or Ray ended it for want of memory.
             code, message = None, f"{type(error).__name__}: {error}".splitlines()[0]
-        return Ended(attempt, code, time.monotonic() - self._began.pop(attempt), message)
+        seconds = self.running_for(attempt)
+        self._forget(attempt)
+        return Ended(attempt, code, seconds, message)
 
     def running_for(self, attempt: Any) -> float:
-        return time.monotonic() - self._began[attempt]
+        began = self._began[attempt]
+        return 0.0 if began == _NOT_YET else time.monotonic() - began
 
     def cancel(self, attempt: Any) -> None:
-        self._began.pop(attempt, None)
+        self._forget(attempt)
         ray.cancel(attempt, force=True)
+
+    def _forget(self, attempt: Any) -> None:
+        """The one that waited longest takes its place."""
+        if self._began.pop(attempt, _NOT_YET) == _NOT_YET:
+            return
+        waiting = next((other for other, began in self._began.items() if began == _NOT_YET), None)
+        if waiting is not None:
+            self._began[waiting] = time.monotonic()

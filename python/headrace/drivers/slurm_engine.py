@@ -61,6 +61,8 @@ class SlurmEngine:
     poll: seconds between two calls of squeue.
     """
 
+    spare = 0
+
     def __init__(
         self,
         plan: str,

@@ -13,18 +13,20 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kWindow = size_t{1} << 20;  // a processor's own cache still has it
+constexpr size_t kWindow = size_t{1} << 20;        // a processor's own cache still has it
+constexpr size_t kRemoteWindow = size_t{4} << 20;  // a request, as cost.h counts them
 
 // One shard of the input in windows of consecutive samples.
 class Window {
  public:
-  explicit Window(const ByteSource& source) : source_(source) {}
+  explicit Window(const ByteSource& source)
+      : source_(source), window_(source.is_remote() ? kRemoteWindow : kWindow) {}
 
   /// The bytes [begin, end), read together with what follows up to `limit`.
   Result<MutableBytes> bytes(uint64_t begin, uint64_t end, uint64_t limit) {
     if (begin < at_ || end > at_ + size_) {
       at_ = begin;
-      size_ = std::max(end, std::min(limit, begin + kWindow)) - begin;
+      size_ = std::max(end, std::min(limit, begin + window_)) - begin;
       if (size_ > capacity_) {
         memory_ = std::make_unique_for_overwrite<std::byte[]>(size_);
         capacity_ = size_;
@@ -36,6 +38,7 @@ class Window {
 
  private:
   const ByteSource& source_;
+  const size_t window_;
   std::unique_ptr<std::byte[]> memory_;
   size_t capacity_ = 0;
   uint64_t at_ = 0;
