@@ -49,10 +49,15 @@ int open_or_fail(const std::string& path) {
   return file;
 }
 
-/// Sized here, outside the timing, and opened if they stay open: a reader of packed data has them.
+/// Sized here, outside the timing, and opened if they stay open, as a reader has packed data; more
+/// than a process may have open come one by one.
 std::vector<Piece> cut(off_t piece, bool keep_open) {
+  constexpr size_t kMostOpen = 1000;
+  std::vector<std::string> paths;
+  for (std::string path; std::getline(std::cin, path);) paths.push_back(path);
+  keep_open = keep_open && paths.size() <= kMostOpen;
   std::vector<Piece> pieces;
-  for (std::string path; std::getline(std::cin, path);) {
+  for (const std::string& path : paths) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) fail(path);
     const int file = keep_open ? open_or_fail(path) : -1;

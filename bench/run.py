@@ -81,17 +81,23 @@ def main() -> None:
         "tables": [],
     }
     load = [os.getloadavg()[0]]
-    for job in arguments.jobs or JOBS:
-        for table in map(lambda table: table.as_json(), (JOBS | ASKED_JOBS)[job](bench)):
-            results["tables"].append(table)
-            print(as_text(table), flush=True)
-    load.append(os.getloadavg()[0])
-    results["load"] = load
     where = arguments.out / "results.json"
-    if where.exists():
-        results["tables"] = merged(json.loads(where.read_text())["tables"], results["tables"])
-    where.write_text(json.dumps(results, indent=1) + "\n")
-    print(f"wrote {where}; load of the machine {load[0]:.1f} before, {load[1]:.1f} after")
+    for job in arguments.jobs or JOBS:
+        for table in (JOBS | ASKED_JOBS)[job](bench):
+            print(as_text(table.as_json()), flush=True)
+            results["tables"].append(table.as_json())
+        results["load"] = [*load, os.getloadavg()[0]]
+        save(results, where)
+    print(
+        f"wrote {where}; load of the machine {load[0]:.1f} before, {os.getloadavg()[0]:.1f} after"
+    )
+
+
+def save(results: dict[str, Any], where: Path) -> None:
+    """After each job, so that a later one that fails costs nothing."""
+    old = json.loads(where.read_text())["tables"] if where.exists() else []
+    whole = {**results, "tables": merged(old, results["tables"])}
+    where.write_text(json.dumps(whole, indent=1) + "\n")
 
 
 def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
