@@ -1,5 +1,5 @@
 """Reshaping: shuffle, split, merge and two passes beside `cp` of the same bytes, in turn; what a
-killed job still has to do; what planning a billion samples takes."""
+killed job still has to do."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def seconds(command: list[object], out: Path, before: Callable[[], None] = lambd
     return time.perf_counter() - begin
 
 
+def best_of_two(measure: Callable[[], float]) -> Callable[[], float]:
+    """The first run also pays for what the contender before it left to the disk, which is not the
+    same for all: without this, `cp` after the two passes takes up to five times as long."""
+    return lambda: max(measure(), measure())
+
+
 def verb(bench: Bench, source: Path, out: Path, *words: object) -> list[object]:
     threads = ["-j", bench.threads]
     return [HEADRACE, words[0], source, "--out", out, "--no-fsync", "-q", *threads, *words[1:]]
@@ -50,7 +56,7 @@ def bytes_table(bench: Bench, source: Path, what: str, scratch: Path) -> Table:
             bench.warm(shards)
             return size / seconds(verb(bench, source, out, *words), out) / 1e6
 
-        return measure
+        return best_of_two(measure)
 
     def copy() -> float:
         bench.warm(shards)
@@ -62,7 +68,8 @@ def bytes_table(bench: Bench, source: Path, what: str, scratch: Path) -> Table:
         f"Reshape the {what}: the same bytes in another order or other shards",
         "MB/s",
         [
-            Contender("cp", copy, kind="limit", note="of the same shards, one process"),
+            Contender("cp", best_of_two(copy), kind="limit",
+                      note="of the same shards, one process"),
             Contender("headrace shuffle", rate("shuffle"), kind="ours", note="checksums, index"),
             Contender("headrace split", rate("split", "--shards", 64), kind="ours"),
             Contender("headrace merge", rate("merge", "--shards", 1), kind="ours"),
@@ -90,7 +97,7 @@ def samples_table(bench: Bench, source: Path, scratch: Path) -> Table:
             bench.warm(shards)
             return samples / seconds(verb(bench, source, out, *words), out)
 
-        return measure
+        return best_of_two(measure)
 
     def copy() -> float:
         bench.warm(shards)
@@ -101,7 +108,9 @@ def samples_table(bench: Bench, source: Path, scratch: Path) -> Table:
         f"Shuffle {samples:,} small samples",
         "samples/s",
         [
-            Contender("cp", copy, kind="limit", note="of the same shards, one process"),
+            Contender(
+                "cp", best_of_two(copy), kind="limit", note="of the same shards, one process"
+            ),
             Contender("headrace shuffle", rate("shuffle"), kind="ours"),
         ],
     )
