@@ -33,8 +33,8 @@ bold); the limit is the same bytes moved by system calls alone.
 Every reader runs in a process of its own, warms up, and then reads whole passes for some seconds;
 `bench/readers.py` has all of them side by side, each as its documentation advises. Packing is timed
 from the start of the process to its end (ShardWriter: without its imports), and outputs are removed
-between rounds outside the clock. Of reshaping and its `cp` each round counts the better of two runs:
-the first also pays for what the one before left to the disk.
+between rounds outside the clock. Of reshaping and its `cp` each round counts the better of two
+runs; the first also pays for what the one before left to the disk.
 
 - **Limit**: `bench/io_limit.cc`, `pread` of the same files into one hot buffer of 1 MiB a thread;
   for packing also `write`. Nothing is kept, and no Python.
