@@ -245,8 +245,10 @@ class MapRun {
 Status map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
                   Publication& publication, const std::vector<uint64_t>& tasks,
                   Progress& progress) {
-  if (tasks.empty()) return {};
-  return MapRun(plan, options, store, publication, tasks, progress).run();
+  Status status;
+  if (!tasks.empty()) status = MapRun(plan, options, store, publication, tasks, progress).run();
+  SandboxRoot::sweep(options.scratch);  // also after a run that had only its marker left to write
+  return status;
 }
 
 }  // namespace headrace

@@ -38,16 +38,6 @@ File lock_folder(const std::string& path) {
   return folder;
 }
 
-// What killed jobs left.
-void sweep(const std::string& scratch) {
-  std::error_code problem;
-  for (const auto& entry : fs::directory_iterator(scratch, problem)) {
-    const std::string& path = entry.path().native();
-    if (!entry.path().filename().native().starts_with(kPrefix)) continue;
-    if (const File lock = lock_folder(path); lock.is_open()) fs::remove_all(path, problem);
-  }
-}
-
 Status write_file(const std::string& path, const std::string& bytes) {
   const File file =
       open_file(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
@@ -69,6 +59,15 @@ Result<bool> read_file(const std::string& path, std::string& into) {
 }
 
 }  // namespace
+
+void SandboxRoot::sweep(const std::string& scratch) {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(scratch, problem)) {
+    const std::string& path = entry.path().native();
+    if (!entry.path().filename().native().starts_with(kPrefix)) continue;
+    if (const File lock = lock_folder(path); lock.is_open()) fs::remove_all(path, problem);
+  }
+}
 
 Result<SandboxRoot> SandboxRoot::create(const std::string& scratch) {
   sweep(scratch);

@@ -21,7 +21,10 @@ namespace headrace {
 /// Owns the folder and removes it in the end.
 class SandboxRoot {
  public:
-  /// Under the local folder `scratch`.
+  /// Removes what killed jobs left under the local folder `scratch`. A command of theirs may
+  /// outlive them by a moment, with the lock or a last file; later calls find that folder.
+  static void sweep(const std::string& scratch);
+  /// Under the local folder `scratch`, which is swept before.
   static Result<SandboxRoot> create(const std::string& scratch);
   SandboxRoot(SandboxRoot&&) = default;
   SandboxRoot& operator=(SandboxRoot&&) = delete;
