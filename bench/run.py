@@ -3,7 +3,7 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify listing pack start resume loose webdataset images
-first_images (all); reshape; engines, which needs Ray and Slurm; http, http_distance and
+first_images (all); reshape; planning; engines, which needs Ray and Slurm; http, http_distance and
 shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs the first time.
 Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
 makes docs/benchmarks.md from it.
@@ -29,6 +29,7 @@ from image_jobs import IMAGE_JOBS
 from inputs import Inputs, prepare
 from jobs import JOBS as OTHER_JOBS
 from jobs import Bench
+from planning_job import planning
 from programs import ROOT, program
 from reshape_job import reshape
 from s3_job import s3
@@ -41,6 +42,7 @@ ASKED_JOBS = {
     "http_distance": http_distance,
     "shard_sizes": shard_sizes,
     "reshape": reshape,
+    "planning": planning,
     "engines": engines,
     "s3": s3,
 }  # long, or with programs that not every machine has; run when they are named

@@ -76,8 +76,11 @@ struct OpenOptions {
   /// The folder of the node's cache for what is read of remote stores. Empty: that of
   /// HEADRACE_CACHE, if it is set; "off": none.
   std::string cache_folder = {};
-  /// Indexes of shards that are kept although nobody holds them.
+  /// Indexes of shards that are kept although nobody holds them: the newest, however large, and
+  /// others up to so many bytes. 0: none.
   uint64_t index_memory_bytes = uint64_t{256} << 20;
+  /// Shards that are kept open although nobody reads them.
+  uint32_t open_shards = 256;
 };
 
 class Dataset {

@@ -15,7 +15,6 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kOpenShards = 256;  // file descriptors kept
 constexpr uint64_t kNoBudget = ~uint64_t{0};
 
 /// starts[s] = number of the first sample of shard s; one more at the end.
@@ -30,15 +29,16 @@ std::vector<uint64_t> first_samples(const ShardTable& table) {
 class Dataset::Impl {
  public:
   Impl(std::string location, std::shared_ptr<const Catalog> catalog, bool cache_in_memory,
-       uint64_t index_bytes, std::shared_ptr<const NodeCache> cache)
+       uint64_t index_bytes, uint32_t open_shards, std::shared_ptr<const NodeCache> cache)
       : name_(std::move(location)),
         catalog_(std::move(catalog)),
         cache_in_memory_(cache_in_memory),
         index_bytes_(index_bytes),
+        open_shards_(open_shards),
         cache_(std::move(cache)),
         starts_(first_samples(catalog_->table())),
         indexes_(cache_in_memory ? kNoBudget : index_bytes),
-        sources_(cache_in_memory ? kNoBudget : kOpenShards) {}
+        sources_(cache_in_memory ? kNoBudget : open_shards) {}
 
   Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) {
     return indexes_.get(
@@ -58,6 +58,7 @@ class Dataset::Impl {
   const std::shared_ptr<const Catalog> catalog_;
   const bool cache_in_memory_;
   const uint64_t index_bytes_;
+  const uint32_t open_shards_;
   const std::shared_ptr<const NodeCache> cache_;  // of the node; nullptr: none
   const std::vector<uint64_t> starts_;
 
@@ -94,15 +95,15 @@ Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::stri
   const auto cache = cache_at.folder.empty() ? nullptr : NodeCache::open(std::move(cache_at));
   HR_TRY(auto catalog, open_catalog(locations, options, cache));
   auto impl = std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory,
-                                     options.index_memory_bytes, cache);
+                                     options.index_memory_bytes, options.open_shards, cache);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 
 Result<std::shared_ptr<const Dataset>> Dataset::select(const Dataset& whole, Selection selection) {
   HR_TRY(auto catalog, select_from(whole.impl_->catalog_, std::move(selection)));
-  auto impl =
-      std::make_unique<Impl>(whole.name(), std::move(catalog), whole.impl_->cache_in_memory_,
-                             whole.impl_->index_bytes_, whole.impl_->cache_);
+  auto impl = std::make_unique<Impl>(whole.name(), std::move(catalog),
+                                     whole.impl_->cache_in_memory_, whole.impl_->index_bytes_,
+                                     whole.impl_->open_shards_, whole.impl_->cache_);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
 

@@ -21,6 +21,7 @@ class LruCache {
  public:
   using Pointer = std::shared_ptr<const Value>;
 
+  /// The newest value is kept even if it takes more than the budget, unless that is 0.
   explicit LruCache(uint64_t budget) : budget_(budget) {}
 
   /// The value of `key`, from `load()` (a Result<Pointer>) if it is not here. `cost(value)` is what
@@ -57,7 +58,8 @@ class LruCache {
     recent_.push_front({key, std::move(value), cost});
     entries_[key] = recent_.begin();
     used_ += cost;
-    while (used_ > budget_ && recent_.size() > 1) {
+    const size_t least = budget_ > 0 ? 1 : 0;
+    while (used_ > budget_ && recent_.size() > least) {
       used_ -= recent_.back().cost;
       entries_.erase(recent_.back().key);
       forgotten_[recent_.back().key] = recent_.back().value;

@@ -41,15 +41,26 @@ def shuffle_twice(source: Path, folder: Path, tasks: int) -> tuple[str, dict[str
 
 
 class SlowProgram:
-    """The program, whose tasks take so many seconds longer, also on other machines."""
+    """The program, whose tasks take so many seconds longer or are held, also on other machines."""
 
     def __init__(self, folder: Path) -> None:
         self._delay = folder / "delay"
+        self._hold = folder / "hold"
         self.path = folder / "headrace"
         self.seconds(0)
-        wait = f'[ "$1" = run-task ] && sleep "$(cat {self._delay})"'
-        self.path.write_text(f'#!/bin/sh\n{wait}\nexec {program()} "$@"\n')
+        held = f"while [ -e {self._hold} ]; do sleep 0.1; done"
+        wait = f'sleep "$(cat {self._delay})"; {held}'
+        self.path.write_text(
+            f'#!/bin/sh\nif [ "$1" = run-task ]; then {wait}; fi\nexec {program()} "$@"\n'
+        )
         self.path.chmod(0o755)
 
     def seconds(self, delay: float) -> None:
         self._delay.write_text(str(delay))
+
+    def hold(self) -> None:
+        """Tasks that have not begun to work, and those that are started now, wait for release()."""
+        self._hold.touch()
+
+    def release(self) -> None:
+        self._hold.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import headrace as hr
 import pytest
@@ -50,6 +51,19 @@ def planned(source, tmp_path):
     return shuffle_twice(source, tmp_path, TASKS)
 
 
+def waits_under(pid: int) -> bool:
+    """Whether a task of this raylet is held: a process `sleep` is below it."""
+    lines = subprocess.check_output(["ps", "-eo", "pid=,ppid=,comm="], text=True).splitlines()
+    processes = {int(pid): (int(parent), name) for pid, parent, name in map(str.split, lines)}
+
+    def is_below(process: int) -> bool:
+        while process in processes and process != pid:
+            process = processes[process][0]
+        return process == pid
+
+    return any(name == "sleep" and is_below(at) for at, (_, name) in processes.items())
+
+
 def test_the_bytes_are_those_of_threads(cluster, planned):
     plan, expected, out = planned
     report = run_with(lambda _: RayEngine(plan, address=cluster.address), plan)
@@ -63,22 +77,24 @@ def test_a_node_is_killed_in_the_middle(cluster, planned, slow):
     plan, expected, out = planned
     doomed = cluster.add_node(num_cpus=2, **SMALL)
     cluster.wait_for_nodes()
-    slow.seconds(2)
+    raylet = doomed.all_processes["raylet"][0].process.pid
+    slow.seconds(1)
     killed = []
 
     def kill(progress):
         if progress.finished < 4 or killed:
             return
-        slow.seconds(8)  # what begins now is at work when the node is killed
-        if progress.running >= 4:  # all processors, two of them the doomed node's
+        slow.hold()
+        if waits_under(raylet):  # so its task is lost
             killed.append(progress)
-            slow.seconds(0)
             cluster.remove_node(doomed, allow_graceful=False)
+            slow.release()
 
     try:
         report = run_with(lambda _: RayEngine(plan, address=cluster.address), plan, told=kill)
     finally:
         slow.seconds(0)
+        slow.release()
     assert killed and killed[0].finished < TASKS
     assert report["samples"] == 600 and report["retries"] >= 1
     assert contents(out) == expected

@@ -154,6 +154,19 @@ def test_several_sets_become_one(source, foreign, tmp_path):
     assert keys == [f"{i:09}" for i in range(len(keys))]
 
 
+@pytest.mark.parametrize("verb", ["merge --shard-size 1MiB", "shuffle --shards 5"])
+def test_hundreds_of_sets_need_few_open_files(verb, tmp_path):
+    for i in range(6):
+        (tmp_path / f"{i}.bin").write_bytes(bytes([i]) * 100 * i)
+    source, out = tmp_path / "set", tmp_path / "out"
+    ok("pack", *tmp_path.glob("*.bin"), "--out", source, "--samples", "2")
+    words = [HEADRACE, *verb.split(), *[source] * 300, "--rekey", "--out", out]
+    limited = ["sh", "-c", 'ulimit -n 800; exec "$@"', "sh", *map(str, words)]
+    assert subprocess.run(limited, check=False).returncode == 0
+    found = Counter(fields for _, fields in samples(out))
+    assert found == {fields: 300 for _, fields in samples(source)}
+
+
 def test_equal_keys_side_by_side_are_refused(make_tar, tmp_path):
     make_tar(tmp_path / "a.tar", [("same", {"txt": b"1"})])
     make_tar(tmp_path / "b.tar", [("same", {"cls": b"2"})])

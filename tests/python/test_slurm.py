@@ -72,23 +72,24 @@ def test_the_bytes_are_those_of_threads(cluster, planned, engine, tmp_path):
 def test_a_node_is_killed_in_the_middle(cluster, planned, engine, slow):
     plan, expected, out = planned
     slow.seconds(1)
-    slowed, killed = [], []
+    held, killed = [], []
 
     def kill(progress):
         if killed or progress.finished < 3:
             return
-        if not slowed:
-            slow.seconds(8)  # what begins now is at work when the node is killed
-            slowed.append(time.monotonic())
+        slow.hold()
+        held.append(time.monotonic())
         running = cluster.ask("squeue", "-h", "-t", "RUNNING", "-o", "%N").split()
-        if time.monotonic() > slowed[0] + 3 and "n3" in running:
+        if time.monotonic() > held[0] + 4 and "n3" in running:  # so its task is lost
             killed.append(progress)
-            slow.seconds(0)
             cluster.kill("n3")
+            slow.seconds(0)
+            slow.release()
 
     try:
         report = run_with(engine(), plan, told=kill)
     finally:
+        slow.release()
         cluster.start("n3")
     assert killed and killed[0].finished < TASKS
     # Slurm requeues the lost job after a pause of minutes; a second copy does not wait for that.

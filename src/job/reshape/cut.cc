@@ -32,78 +32,108 @@ uint64_t mean_bytes(const Inputs& inputs, const FieldMap& fields, uint64_t count
   return static_cast<uint64_t>(bytes * count / inputs.samples());
 }
 
-// The bytes of every sample in the output, by its number in the input. Samples that are numbered
-// anew are taken to get the longest key.
-Result<Rows> sample_sizes(const Inputs& inputs, const SampleLayouts& layouts, uint64_t positions,
-                          const WorkRoom& room) {
+// Calls add(sizes) for shard after shard of the input: the bytes of its samples in the output.
+// Samples that are numbered anew are taken to get the longest key.
+template <typename Add>
+Status for_sizes(const Inputs& inputs, const SampleLayouts& layouts, uint64_t positions,
+                 unsigned threads, const Add& add) {
   constexpr uint32_t kBatch = 64;  // shards
-  RowsBuilder sizes(room.scratch);
   for (uint32_t begin = 0; begin < inputs.shards(); begin += kBatch) {
     std::vector<std::vector<uint64_t>> batch(std::min(kBatch, inputs.shards() - begin));
-    HR_CHECK(for_each(batch.size(), room.threads, [&](uint64_t i) -> Status {
+    HR_CHECK(for_each(batch.size(), threads, [&](uint64_t i) -> Status {
       const auto shard = begin + static_cast<uint32_t>(i);
       HR_TRY(const auto index, inputs.index(shard));
-      SampleLayout layout;
+      batch[i].resize(index->size());
       for (uint32_t sample = 0; sample < index->size(); ++sample) {
-        const Pick pick{positions - 1, shard, sample, index.get()};
-        HR_TRY(const bool kept, layouts.lay_out({&pick, 1}, layout));
-        batch[i].push_back(kept ? layout.bytes(layouts.fields()) : 0);
+        HR_TRY(batch[i][sample], layouts.bytes({positions - 1, shard, sample, index.get()}));
       }
       return {};
     }));
-    for (const auto& shard : batch) HR_CHECK(sizes.add(shard));
+    for (const auto& sizes : batch) HR_CHECK(add(sizes));
   }
-  return sizes.finish();
+  return {};
 }
 
-// Fills shard after shard up to the limits. `bytes_at`: of a position, a Result<uint64_t>.
-template <typename BytesAt>
-Result<std::vector<uint32_t>> fill(uint64_t first, uint64_t count, const CutOptions& options,
-                                   uint64_t most, const BytesAt& bytes_at) {
-  std::vector<uint32_t> counts;
-  uint32_t samples = 0;
-  uint64_t bytes = kTarEndBytes;
-  for (uint64_t position = first; position < first + count; ++position) {
-    HR_TRY(const uint64_t more, bytes_at(position));
-    if (samples > 0 && (bytes + more > options.shard_bytes || samples >= most)) {
-      counts.push_back(samples);
-      samples = 0;
-      bytes = kTarEndBytes;
-    }
-    ++samples;
-    bytes += more;
+uint32_t most_samples(const CutOptions& options) {
+  return options.shard_samples > 0
+             ? static_cast<uint32_t>(std::min<uint64_t>(options.shard_samples, UINT32_MAX))
+             : UINT32_MAX;
+}
+
+// Fills shard after shard up to the limits.
+class ShardFiller {
+ public:
+  explicit ShardFiller(const CutOptions& options)
+      : most_bytes_(options.shard_bytes), most_samples_(most_samples(options)) {}
+
+  /// The next sample, of so many bytes.
+  void add(uint64_t bytes) {
+    if (samples_ > 0 && (bytes_ + bytes > most_bytes_ || samples_ >= most_samples_)) end_shard();
+    ++samples_;
+    bytes_ += bytes;
   }
-  if (samples > 0) counts.push_back(samples);
+
+  std::vector<uint32_t> finish() {
+    if (samples_ > 0) end_shard();
+    return std::move(counts_);
+  }
+
+ private:
+  void end_shard() {
+    counts_.push_back(samples_);
+    samples_ = 0;
+    bytes_ = kTarEndBytes;
+  }
+
+  const uint64_t most_bytes_;
+  const uint32_t most_samples_;
+  std::vector<uint32_t> counts_;
+  uint32_t samples_ = 0;
+  uint64_t bytes_ = kTarEndBytes;
+};
+
+std::vector<uint32_t> equal_counts(uint64_t samples, uint32_t most) {
+  std::vector<uint32_t> counts;
+  for (uint64_t left = samples; left > 0; left -= counts.back())
+    counts.push_back(static_cast<uint32_t>(std::min<uint64_t>(left, most)));
   return counts;
 }
 
 Result<std::vector<uint32_t>> fill_shards(const Inputs& inputs, const Assignment& assignment,
                                           uint64_t first, uint64_t count, const CutOptions& options,
                                           const WorkRoom& room) {
-  const uint64_t most = std::min<uint64_t>(
-      options.shard_samples > 0 ? options.shard_samples : UINT32_MAX, UINT32_MAX);
-  if (options.shard_bytes == 0) {
-    std::vector<uint32_t> counts;
-    for (uint64_t left = count; left > 0; left -= counts.back())
-      counts.push_back(static_cast<uint32_t>(std::min(left, most)));
-    return counts;
-  }
+  if (options.shard_bytes == 0) return equal_counts(count, most_samples(options));
   const SampleOrder& order = assignment.order;
   const SampleLayouts layouts(inputs, assignment.fields, assignment.rekey);
-  if (order.kind() != SampleOrder::Kind::kIdentity && order.columns() == 1) {
-    HR_TRY(const Rows sizes, sample_sizes(inputs, layouts, order.size(), room));
-    return fill(first, count, options, most,
-                [&](uint64_t at) { return Result<uint64_t>(sizes[order.at(at)]); });
+  ShardFiller filler(options);
+  if (order.columns() > 1) {
+    IndexTable indexes(inputs);
+    HR_CHECK(indexes.load_all(room.threads));
+    PickReader picks(inputs, order, indexes);
+    SampleLayout layout;
+    for (uint64_t position = first; position < first + count; ++position) {
+      HR_CHECK(picks.read(position));
+      HR_TRY(const bool kept, layouts.lay_out(picks.picks(), layout));
+      filler.add(kept ? layout.bytes(layouts.fields()) : 0);
+    }
+  } else if (order.kind() == SampleOrder::Kind::kIdentity) {
+    uint64_t position = 0;
+    const auto add = [&](const std::vector<uint64_t>& sizes) -> Status {
+      for (const uint64_t bytes : sizes) {
+        if (position >= first && position < first + count) filler.add(bytes);
+        ++position;
+      }
+      return {};
+    };
+    HR_CHECK(for_sizes(inputs, layouts, order.size(), room.threads, add));
+  } else {
+    RowsBuilder all(room.scratch);
+    HR_CHECK(for_sizes(inputs, layouts, order.size(), room.threads,
+                       [&](const std::vector<uint64_t>& sizes) { return all.add(sizes); }));
+    HR_TRY(const Rows sizes, all.finish());
+    for (uint64_t at = first; at < first + count; ++at) filler.add(sizes[order.at(at)]);
   }
-  IndexTable indexes(inputs);
-  if (order.columns() > 1) HR_CHECK(indexes.load_all(room.threads));
-  PickReader picks(inputs, order, indexes);
-  SampleLayout layout;
-  return fill(first, count, options, most, [&](uint64_t position) -> Result<uint64_t> {
-    HR_CHECK(picks.read(position));
-    HR_TRY(const bool kept, layouts.lay_out(picks.picks(), layout));
-    return kept ? layout.bytes(layouts.fields()) : 0;
-  });
+  return filler.finish();
 }
 
 }  // namespace

@@ -261,12 +261,8 @@ class Gather {
     flight->task = segment.task;
     flight->number = segment.number;
     flight->error = lay_out_segment(layouts_, plan_.order().columns(), segment);
-    if (flight->error.ok()) flight->error = open_sources(*flight);
-    if (!flight->error.ok() || segment.reads.empty()) return flight;
-    if (!remote_) {
-      flight->error = read_now(*flight);
-      return flight;
-    }
+    if (flight->error.ok()) flight->error = remote_ ? open_sources(*flight) : read_now(*flight);
+    if (!flight->error.ok() || segment.reads.empty() || !remote_) return flight;
     start_reads(std::move(flight));
     return nullptr;
   }
@@ -283,10 +279,11 @@ class Gather {
     return {flight.segment.buffer.bytes.get() + read.at, read.size};
   }
 
-  static Status read_now(Flight& flight) {
-    for (size_t i = 0; i < flight.segment.reads.size(); ++i) {
-      const SegmentRead& read = flight.segment.reads[i];
-      HR_CHECK(flight.sources[i]->read_at(read.offset, place(flight, read)));
+  // One shard is open at a time: a segment may be of thousands.
+  Status read_now(Flight& flight) {
+    for (const SegmentRead& read : flight.segment.reads) {
+      HR_TRY(const auto source, plan_.inputs().source(read.shard));
+      HR_CHECK(source->read_at(read.offset, place(flight, read)));
     }
     return {};
   }

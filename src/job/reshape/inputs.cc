@@ -15,8 +15,10 @@ namespace {
 
 // Requests for versions at once.
 constexpr unsigned kRemoteThreads = 32;
-// Who needs an index for longer holds it.
-constexpr uint64_t kIndexMemory = uint64_t{8} << 20;
+// What all sets together keep although nobody uses it: a job may read thousands of sets. Who needs
+// an index for longer holds it.
+constexpr uint64_t kIndexMebibytes = 8;
+constexpr uint32_t kOpenShards = 256;
 
 std::string absolute(const std::string& location) {
   if (!url_scheme(location).empty()) return location;
@@ -31,8 +33,9 @@ bool is_archive(const std::string& location) { return container_of(location).has
 }  // namespace
 
 Result<Inputs> Inputs::open(const std::vector<std::string>& sources, bool apart, unsigned threads) {
-  Inputs inputs;
-  if (!apart && std::ranges::all_of(sources, is_archive)) {
+  const bool together = !apart && std::ranges::all_of(sources, is_archive);
+  Inputs inputs(together ? 1 : sources.size());
+  if (together) {
     std::vector<std::string> archives;
     for (const std::string& source : sources) archives.push_back(absolute(source));
     HR_CHECK(inputs.take(std::move(archives), threads));
@@ -43,7 +46,7 @@ Result<Inputs> Inputs::open(const std::vector<std::string>& sources, bool apart,
 }
 
 Result<Inputs> Inputs::open_pinned(std::vector<PinnedSet> sets, unsigned threads) {
-  Inputs inputs;
+  Inputs inputs(sets.size());
   for (PinnedSet& pinned : sets) {
     HR_CHECK(inputs.take(pinned.locations, threads));
     PinnedSet& now = inputs.pins_.back();
@@ -61,7 +64,9 @@ Result<Inputs> Inputs::open_pinned(std::vector<PinnedSet> sets, unsigned threads
 
 Status Inputs::take(std::vector<std::string> locations, unsigned threads) {
   HR_TRY(auto set,
-         Dataset::open(locations, {.threads = threads, .index_memory_bytes = kIndexMemory}));
+         Dataset::open(locations, {.threads = threads,
+                                   .index_memory_bytes = kIndexMebibytes / planned_sets_ << 20,
+                                   .open_shards = kOpenShards / planned_sets_}));
   if (set->manifest().container == Container::kFiles)
     return Error{.code = Code::kUsage,
                  .message = "these are loose files, not shards",

@@ -10,6 +10,7 @@
 // name. Thread-safety: every const method from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -68,13 +69,14 @@ class Inputs {
     size_t set;
     uint32_t shard;
   };
-  Inputs() = default;
+  explicit Inputs(size_t sets) : planned_sets_(static_cast<uint32_t>(std::max<size_t>(sets, 1))) {}
   Status take(std::vector<std::string> locations, unsigned threads);
   void expect_pins() { checked_ = std::make_unique<std::atomic<bool>[]>(shards()); }
   Place place(uint32_t shard) const;
   Result<std::shared_ptr<const ByteSource>> open(const Place& at) const;
   Error changed(uint32_t shard) const;
 
+  uint32_t planned_sets_;  // how many will be taken
   std::vector<std::shared_ptr<const Dataset>> sets_;
   std::vector<PinnedSet> pins_;
   std::vector<uint64_t> first_{0};                // of each shard; one more at the end

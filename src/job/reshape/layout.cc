@@ -89,6 +89,20 @@ Result<bool> SampleLayouts::lay_out(std::span<const Pick> picks, SampleLayout& i
   return true;
 }
 
+Result<uint64_t> SampleLayouts::bytes(const Pick& pick) const {
+  if (!map_.is_identity() || rekey_) {
+    thread_local SampleLayout layout;
+    HR_TRY(const bool kept, lay_out({&pick, 1}, layout));
+    return kept ? layout.bytes(fields_) : 0;
+  }
+  const std::string_view key = pick.index->key(pick.sample);
+  uint64_t bytes = 0;
+  for (const IndexMember& member : pick.index->members(pick.sample))
+    bytes += header_bytes(key, pick.index->fields()[member.field], member.size) + member.size +
+             tar_padding(member.size);
+  return bytes;
+}
+
 Status SampleLayouts::add_column(const Pick& pick, std::vector<Named>& members) const {
   const size_t before = members.size();
   for (const IndexMember& member : pick.index->members(pick.sample)) {

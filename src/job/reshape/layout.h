@@ -59,6 +59,9 @@ class SampleLayouts {
   /// a field is missing.
   Result<bool> lay_out(std::span<const Pick> picks, SampleLayout& into) const;
 
+  /// What a pick that is a sample's only one takes in the output; 0: the sample is left out.
+  Result<uint64_t> bytes(const Pick& pick) const;
+
   /// The payload at `offset` of an input's shard is not what the index says; with the name that the
   /// member has there, whatever it will be named.
   Error damaged(uint32_t shard, uint64_t offset) const;
