@@ -6,6 +6,7 @@ A job is a function from a Bench to its tables.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -376,6 +377,7 @@ def pack_table(bench: Bench, source: Path, name: str, title: str, times_tar: flo
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         bench.warm(files)
+        os.sync()  # nobody waits within the measured time for what was written before
 
     def command(*arguments: object) -> Callable[[], float]:
         def measure() -> float:

@@ -96,7 +96,8 @@ def test_a_node_is_killed_in_the_middle(cluster, planned, slow):
         slow.seconds(0)
         slow.release()
     assert killed and killed[0].finished < TASKS
-    assert report["samples"] == 600 and report["retries"] >= 1
+    # The lost task was begun again, or a second copy of it was at work already.
+    assert report["samples"] == 600 and report["doubles"] + report["retries"] >= 1
     assert contents(out) == expected
 
 
