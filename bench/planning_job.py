@@ -34,7 +34,7 @@ def planning(bench: Bench) -> list[Table]:
             *("--out", place / "out", "--plan", place / "plan", "-q", "-j", bench.threads),
         ]
         begin = time.perf_counter()
-        process = subprocess.Popen([HEADRACE, *map(str, words)])
+        process = subprocess.Popen([HEADRACE, *map(str, words)], stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         took = time.perf_counter() - begin
         if status != 0:

@@ -15,6 +15,7 @@
 #include "base/try.h"
 #include "io/file.h"
 #include "io/file_list.h"
+#include "io/growing_file.h"
 #include "io/system_error.h"
 
 namespace headrace {
@@ -136,13 +137,13 @@ class LocalStore::Sink : public ByteSink {
       : store_(store),
         path_(std::move(path)),
         temporary_(std::move(temporary)),
-        file_(std::move(file)) {}
+        file_(std::move(file), path_) {}
 
   ~Sink() override {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
-  Status append(ByteView bytes) override { return write_fully(file_.get(), bytes, path_); }
+  Status append(ByteView bytes) override { return file_.append(bytes); }
 
   Status commit() override {
     HR_CHECK(settle());
@@ -178,7 +179,8 @@ class LocalStore::Sink : public ByteSink {
   }
 
   Status settle() {
-    if (store_->durability_ == Durability::kDurable && ::fsync(file_.get()) != 0)
+    file_.trim();
+    if (store_->durability_ == Durability::kDurable && ::fsync(file_.file().get()) != 0)
       return system_error("write", path_, errno);
     return {};
   }
@@ -186,7 +188,7 @@ class LocalStore::Sink : public ByteSink {
   LocalStore* store_;
   const std::string path_;
   std::string temporary_;
-  File file_;
+  GrowingFile file_;
 };
 
 LocalStore::LocalStore(std::string root, Durability durability)

@@ -62,11 +62,7 @@ Status BucketFile::add(std::string_view head, ByteView tar) {
   return {};
 }
 
-Status BucketFile::write(ByteView bytes) {
-  HR_CHECK(write_fully(file_.get(), bytes, folder_));
-  written_ += bytes.size();
-  return {};
-}
+Status BucketFile::write(ByteView bytes) { return file_->append(bytes); }
 
 Status BucketFile::flush() {
   HR_CHECK(write(as_bytes(buffer_)));
@@ -77,13 +73,13 @@ Status BucketFile::flush() {
 Result<std::vector<BucketFile::Entry>> BucketFile::load(SegmentBuffer& into) {
   HR_CHECK(flush());
   buffer_ = {};
-  into.reserve(written_);
-  const MutableBytes bytes(into.bytes.get(), written_);
-  const ssize_t got = read_fully(file_.get(), bytes, 0);
+  into.reserve(file_->size());
+  const MutableBytes bytes(into.bytes.get(), file_->size());
+  const ssize_t got = read_fully(file_->file().get(), bytes, 0);
   if (got < 0) return system_error("read scratch in", folder_, errno);
   if (static_cast<size_t>(got) != bytes.size())
     return Error{.code = Code::kCorrupt, .message = "a scratch file in '" + folder_ + "' was cut"};
-  file_ = File();
+  file_.reset();
   std::vector<Entry> entries;
   for (ByteView rest = bytes; !rest.empty();) {
     const auto size = parse_bucket_record(rest, entries.emplace_back());

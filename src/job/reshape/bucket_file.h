@@ -18,7 +18,7 @@
 
 #include "headrace/bytes.h"
 #include "headrace/result.h"
-#include "io/file.h"
+#include "io/growing_file.h"
 #include "job/buffer_pool.h"
 #include "job/shard_object.h"
 
@@ -39,7 +39,7 @@ class BucketFile {
   /// A record: append_record_head(), and the tar bytes.
   Status add(std::string_view head, ByteView tar);
   /// How many bytes load() reads.
-  uint64_t size() const { return written_ + buffer_.size(); }
+  uint64_t size() const { return file_->size() + buffer_.size(); }
 
   struct Entry {
     uint64_t position = 0;
@@ -53,16 +53,17 @@ class BucketFile {
 
  private:
   BucketFile(File file, std::string folder, size_t buffer_bytes)
-      : file_(std::move(file)), folder_(std::move(folder)), buffer_bytes_(buffer_bytes) {}
+      : file_(std::in_place, std::move(file), folder),
+        folder_(std::move(folder)),
+        buffer_bytes_(buffer_bytes) {}
   Status write(ByteView bytes);
   Status flush();
 
-  File file_;
+  std::optional<GrowingFile> file_;  // until it is loaded
   const std::string folder_;
   const size_t buffer_bytes_;
   std::mutex mutex_;
   std::string buffer_;
-  uint64_t written_ = 0;
 };
 
 /// The record at the beginning of `bytes`, which may hold only a part of it. Gives its size: where
