@@ -201,8 +201,9 @@ class Gather {
     if (left_ == 0) return nullptr;
     Lane* found = nullptr;
     for (Lane& lane : lanes_) {
+      if (lane.cutting) continue;  // its cut belongs to that thread
       const bool more = !lane.cut.is_at_end() || next_task_ < tasks_.size();
-      if (more && !lane.cutting && lane.under_way < ahead_ &&
+      if (more && lane.under_way < ahead_ &&
           (found == nullptr || lane.under_way < found->under_way))
         found = &lane;
     }
