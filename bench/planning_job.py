@@ -1,5 +1,5 @@
-"""Planning jobs of 10^9 samples: the small data set, its real manifest and indexes, so many times as
-that takes."""
+"""Planning jobs of 10^9 samples: the small data set with its real manifest and indexes, as many
+times as that takes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 
 import headrace as hr
@@ -51,17 +53,18 @@ def planned(source, tmp_path):
     return shuffle_twice(source, tmp_path, TASKS)
 
 
-def waits_under(pid: int) -> bool:
-    """Whether a task of this raylet is held: a process `sleep` is below it."""
+def processes_under(pid: int) -> dict[int, str]:
+    """The names of all processes that this one has started, by number."""
     lines = subprocess.check_output(["ps", "-eo", "pid=,ppid=,comm="], text=True).splitlines()
-    processes = {int(pid): (int(parent), name) for pid, parent, name in map(str.split, lines)}
+    rows = [line.split(maxsplit=2) for line in lines]
+    parents = {int(process): int(parent) for process, parent, _ in rows}
 
     def is_below(process: int) -> bool:
-        while process in processes and process != pid:
-            process = processes[process][0]
+        while process in parents and process != pid:
+            process = parents[process]
         return process == pid
 
-    return any(name == "sleep" and is_below(at) for at, (_, name) in processes.items())
+    return {int(process): name for process, _, name in rows if is_below(int(process))}
 
 
 def test_the_bytes_are_those_of_threads(cluster, planned):
@@ -85,10 +88,15 @@ def test_a_node_is_killed_in_the_middle(cluster, planned, slow):
         if progress.finished < 4 or killed:
             return
         slow.hold()
-        if waits_under(raylet):  # so its task is lost
-            killed.append(progress)
-            cluster.remove_node(doomed, allow_graceful=False)
-            slow.release()
+        processes = processes_under(raylet)
+        if "sleep" not in processes.values():
+            return  # no task of that node is held
+        killed.append(progress)
+        cluster.remove_node(doomed, allow_graceful=False)
+        for process in processes:  # nothing outlives its machine
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        slow.release()
 
     try:
         report = run_with(lambda _: RayEngine(plan, address=cluster.address), plan, told=kill)
