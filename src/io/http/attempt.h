@@ -37,8 +37,8 @@ class Attempt {
 
   struct Outcome {
     Result<HttpResponse> result = HttpResponse{};
-    bool retry = false;     ///< a fault that another attempt may not meet
-    bool serving = true;    ///< false: the host was not reached, or it is known to start again
+    bool retry = false;   ///< a fault that another attempt may not meet
+    bool serving = true;  ///< false: the host was not reached, or it is known to start again
   };
   /// After the transfer ended with `code`.
   Outcome finish(CURLcode code);

@@ -149,7 +149,7 @@ std::string last_lines(std::string_view text) {
     const std::string_view line = end == text.npos ? text : text.substr(end + 1);
     text = end == text.npos ? std::string_view() : text.substr(0, end);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    out = std::string(line) + (out.empty() ? "" : " | ") + out;
+    out.insert(0, out.empty() ? "" : " | ").insert(0, line);
     ++lines;
   }
   return out;

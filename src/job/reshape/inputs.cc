@@ -36,8 +36,8 @@ Result<Inputs> Inputs::open(const std::vector<std::string>& sources, bool apart,
   const bool together = !apart && std::ranges::all_of(sources, is_archive);
   Inputs inputs(together ? 1 : sources.size());
   if (together) {
-    std::vector<std::string> archives;
-    for (const std::string& source : sources) archives.push_back(absolute(source));
+    std::vector<std::string> archives(sources.size());
+    std::ranges::transform(sources, archives.begin(), absolute);
     HR_CHECK(inputs.take(std::move(archives), threads));
   } else {
     for (const std::string& source : sources) HR_CHECK(inputs.take({absolute(source)}, threads));
