@@ -41,8 +41,9 @@ std::string range_text(ByteRange range) {
 
 }  // namespace
 
-Attempt::Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request)
-    : call_(call), request_(std::move(request)), easy_(curl().easy_init()) {
+Attempt::Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request,
+                 HostPace& pace)
+    : call_(call), pace_(pace), request_(std::move(request)), easy_(curl().easy_init()) {
   response_.url = request_.url;
   set_connection(options);
   set_message();
@@ -176,6 +177,7 @@ bool Attempt::take_body(ByteView bytes) {
   if (!head_taken_ && !take_head()) return false;
   const uint64_t before = response_.body_bytes;
   response_.body_bytes += bytes.size();
+  pace_.received(bytes.size());
   if (!response_.is_success()) {
     const uint64_t room = kMostErrorText - std::min(kMostErrorText, before);
     response_.body.append(as_text(bytes).substr(0, room));

@@ -12,6 +12,7 @@
 
 #include "io/http/curl.h"
 #include "io/http/fetcher.h"
+#include "io/http/host_pace.h"
 
 namespace headrace {
 
@@ -20,14 +21,13 @@ class Attempt {
   using Clock = std::chrono::steady_clock;
 
   /// `request` is signed, its range as a header, and its memory is where this attempt writes. Both
-  /// outlive the attempt.
-  Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request);
+  /// outlive the attempt, as does its host's pace, which is told of what comes.
+  Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request, HostPace& pace);
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
   CURL* handle() const { return easy_.get(); }
   const HttpRequest& request() const { return request_; }
-  uint64_t body_bytes() const { return response_.body_bytes; }
   /// Bytes at the front of the request's memory that are right, though the attempt failed: the head
   /// was looked at and found good, then the connection broke.
   uint64_t good_bytes() const;
@@ -58,6 +58,7 @@ class Attempt {
   void set_message();
 
   const HttpCall& call_;
+  HostPace& pace_;
   HttpRequest request_;
   HttpResponse response_;
   CurlEasy easy_;

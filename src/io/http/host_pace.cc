@@ -1,6 +1,7 @@
 #include "io/http/host_pace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -30,11 +31,10 @@ void HostPace::sent() {
   ++counters.requests;
 }
 
-void HostPace::ended(uint64_t body_bytes, bool waiting, Clock::time_point now) {
+void HostPace::ended(bool waiting, Clock::time_point now) {
   was_full_ |= waiting && in_flight_ >= counters.depth;
   --in_flight_;
-  counters.bytes_asked += body_bytes;
-  work_ += body_bytes + kRequestWork;
+  work_ += kRequestWork;
   if (begin_ == Clock::time_point()) begin_ = now;
   if (now - begin_ < kInterval) return;
   const double rate =
@@ -49,7 +49,10 @@ void HostPace::ended(uint64_t body_bytes, bool waiting, Clock::time_point now) {
 void HostPace::climb(double rate, Clock::time_point now) {
   if (now < hold_until_) return;
   const bool helped = rate > best_rate_ * kWorthIt;
-  if (helped || counters.depth == best_depth_) {
+  const bool is_trial = counters.depth != best_depth_;
+  if (is_trial && !helped && !std::exchange(doubted_, true)) return;  // once more
+  doubted_ = false;
+  if (helped || !is_trial) {
     best_rate_ = rate;
     best_depth_ = counters.depth;
     const bool first_climb = hold_until_ == Clock::time_point();

@@ -1,7 +1,7 @@
 // How many requests one host gets at once, and whether it may be asked again after a failure.
 //
 // The depth that fills the link is found by climbing: while requests wait, it doubles as long as
-// the rate grows with it, and stays where it stopped helping; now and then half as much more is
+// the rate grows with it, and stays where it twice did not help; now and then half as much more is
 // tried. A host that says "slow down" (429, 503) halves it and gets no request before the time it
 // names.
 //
@@ -30,8 +30,13 @@ class HostPace {
   void sent();
   /// A call got what it asked for.
   void succeeded() { ++successes_; }
+  /// Bytes of a body came: rates are of what comes, not of requests that happen to end together.
+  void received(uint64_t bytes) {
+    counters.bytes_asked += bytes;
+    work_ += bytes;
+  }
   /// An attempt ended. `waiting`: other requests of this host wait for their turn.
-  void ended(uint64_t body_bytes, bool waiting, Clock::time_point now);
+  void ended(bool waiting, Clock::time_point now);
   void answered(std::chrono::nanoseconds first_byte);
   void throttled(std::chrono::milliseconds delay, Clock::time_point now);
 
@@ -66,6 +71,7 @@ class HostPace {
   bool was_full_ = false;
   // of the climb
   double best_rate_ = 0;
+  bool doubted_ = false;  // a deeper queue did not help in one interval, which may be chance
   unsigned best_depth_;
   Clock::time_point hold_until_{};
 };

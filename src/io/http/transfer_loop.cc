@@ -197,7 +197,7 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   }
   if (!hedge) ++job->attempts;
   ++job->live;
-  live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request));
+  live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request), host.pace);
   CURL* easy = live.attempt->handle();
   live_[easy] = std::move(live);
   curl().multi_add_handle(multi_.get(), easy);
@@ -225,7 +225,7 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
 
   Host& its_host = host(*job);
   HostPace& pace = its_host.pace;
-  pace.ended(live.attempt->body_bytes(), !its_host.waiting.empty(), Clock::now());
+  pace.ended(!its_host.waiting.empty(), Clock::now());
   if (const auto first_byte = live.attempt->first_byte()) pace.answered(*first_byte);
 
   Attempt::Outcome outcome = live.attempt->finish(code);
@@ -336,7 +336,7 @@ void TransferLoop::drop_live(const JobPointer& job) {
       ++it;
       continue;
     }
-    host(*job).pace.ended(it->second.attempt->body_bytes(), false, Clock::now());
+    host(*job).pace.ended(false, Clock::now());
     curl().multi_remove_handle(multi_.get(), it->first);
     it = live_.erase(it);
     --job->live;
