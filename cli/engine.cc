@@ -51,6 +51,7 @@ Error become_driver(const EngineFlags& engine, const std::string& plan, const Re
                     const Context& context) {
   std::vector<std::string> command = driver_command(engine, plan, run, context);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
