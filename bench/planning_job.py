@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from jobs import Bench, samples_in
+from jobs import Bench, samples_in, tar_files
 from programs import HEADRACE
 from rounds import Contender, Goal, Table, take_turns
 
@@ -45,7 +45,7 @@ def planning(bench: Bench) -> list[Table]:
     with tempfile.TemporaryDirectory(dir=bench.inputs.root) as scratch:
         table = Table(
             "planning",
-            f"Plan jobs of {SAMPLES:,} samples in {copies * 8:,} shards",
+            f"Plan jobs of {SAMPLES:,} samples in {copies * len(tar_files(bench.inputs.small)):,} shards",
             "s",
             [
                 Contender(f"headrace plan {verb}", lambda v=verb: measure(v, Path(scratch) / "job"),

@@ -62,7 +62,8 @@ class LruCache {
     while (used_ > budget_ && recent_.size() > least) {
       used_ -= recent_.back().cost;
       entries_.erase(recent_.back().key);
-      forgotten_[recent_.back().key] = recent_.back().value;
+      auto& known = forgotten_[recent_.back().key];
+      if (known.expired()) known = recent_.back().value;
       recent_.pop_back();
     }
   }

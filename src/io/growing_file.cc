@@ -1,6 +1,8 @@
 #include "io/growing_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +14,13 @@ namespace {
 
 // Small files are written at once, and are many.
 constexpr uint64_t kFirst = uint64_t{1} << 20;
-constexpr uint64_t kMostAhead = uint64_t{16} << 20;
+
+// Others gain less, and may lose: XFS waits for the disk when the rest is given back, and btrfs
+// does not compress what was allocated ahead.
+bool is_ext4(const File& file) {
+  struct statfs info {};
+  return ::fstatfs(file.get(), &info) == 0 && info.f_type == EXT4_SUPER_MAGIC;
+}
 
 }  // namespace
 
@@ -25,11 +33,13 @@ Status GrowingFile::append(ByteView bytes) {
 }
 
 void GrowingFile::allocate(uint64_t end) {
-  const uint64_t upto = end + std::min(end / 8, kMostAhead);
+  const uint64_t upto = end + std::min(end / 8, most_ahead_);
   const uint64_t from = std::max(allocated_, size_);
+  if (allocated_ == 0) ahead_ = is_ext4(file_);
+  if (!ahead_) return;
   ahead_ = ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                        static_cast<off_t>(upto - from)) == 0;
-  if (ahead_) allocated_ = upto;
+  allocated_ = upto;  // also after a failure, which may have come midway
 }
 
 void GrowingFile::trim() {

@@ -20,23 +20,25 @@ Status Spool::append(ByteView bytes) {
     small_ += as_text(bytes);
     return {};
   }
-  if (!file_.is_open()) HR_CHECK(begin_file());
-  return write_fully(file_.get(), bytes, folder_);
+  if (!file_) HR_CHECK(begin_file());
+  return file_->append(bytes);
 }
 
 Status Spool::begin_file() {
   if (folder_.empty()) folder_ = environment("TMPDIR");
   if (folder_.empty()) folder_ = "/tmp";
-  HR_TRY(file_, open_nameless(folder_));
-  HR_CHECK(write_fully(file_.get(), as_bytes(small_), folder_));
+  HR_TRY(File file, open_nameless(folder_));
+  file_.emplace(std::move(file), folder_);
+  HR_CHECK(file_->append(as_bytes(small_)));
   small_ = {};
   return {};
 }
 
 Result<ByteView> Spool::view() {
-  if (!file_.is_open()) return as_bytes(small_);
+  if (!file_) return as_bytes(small_);
   if (mapped_ == nullptr) {
-    void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
+    file_->trim();
+    void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_->file().get(), 0);
     if (mapped == MAP_FAILED) return system_error("map a temporary file", folder_, errno);
     mapped_ = mapped;
   }

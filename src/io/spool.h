@@ -4,11 +4,12 @@
 // Belongs to one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "headrace/bytes.h"
 #include "headrace/result.h"
-#include "io/file.h"
+#include "io/growing_file.h"
 
 namespace headrace {
 
@@ -31,7 +32,7 @@ class Spool {
 
   std::string folder_;
   std::string small_;
-  File file_;  // open once they are many
+  std::optional<GrowingFile> file_;  // once they are many
   size_t bytes_ = 0;
   void* mapped_ = nullptr;
 };

@@ -26,23 +26,26 @@ bool HostPace::may_send(Clock::time_point now) const {
   return in_flight_ < counters.depth && now >= not_before_;
 }
 
-void HostPace::sent() {
-  ++in_flight_;
+void HostPace::sent(Clock::time_point now) {
+  if (in_flight_++ == 0) begin_interval(now);
   ++counters.requests;
+}
+
+void HostPace::begin_interval(Clock::time_point now) {
+  begin_ = now;
+  work_ = 0;
+  was_full_ = false;
 }
 
 void HostPace::ended(bool waiting, Clock::time_point now) {
   was_full_ |= waiting && in_flight_ >= counters.depth;
   --in_flight_;
   work_ += kRequestWork;
-  if (begin_ == Clock::time_point()) begin_ = now;
   if (now - begin_ < kInterval) return;
   const double rate =
       static_cast<double>(work_) / std::chrono::duration<double>(now - begin_).count();
   if (was_full_) climb(rate, now);
-  begin_ = now;
-  work_ = 0;
-  was_full_ = false;
+  begin_interval(now);
 }
 
 /// Precondition: requests waited during all of the interval, so its rate is that of this depth.

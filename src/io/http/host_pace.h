@@ -27,7 +27,8 @@ class HostPace {
   /// When a request that may not be sent now may be; the past if only the depth is in the way.
   Clock::time_point not_before() const { return not_before_; }
 
-  void sent();
+  /// The first one begins an interval.
+  void sent(Clock::time_point now);
   /// A call got what it asked for.
   void succeeded() { ++successes_; }
   /// Bytes of a body came: rates are of what comes, not of requests that happen to end together.
@@ -53,6 +54,7 @@ class HostPace {
   HostCounters counters;
 
  private:
+  void begin_interval(Clock::time_point now);
   void climb(double rate, Clock::time_point now);
   void find_slow_first_byte();
 

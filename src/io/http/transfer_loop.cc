@@ -201,7 +201,7 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   CURL* easy = live.attempt->handle();
   live_[easy] = std::move(live);
   curl().multi_add_handle(multi_.get(), easy);
-  host.pace.sent();
+  host.pace.sent(Clock::now());
 }
 
 bool TransferLoop::collect_ended() {
@@ -240,9 +240,10 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
     // An answer may break at its very last byte: one is asked for again, so that a range remains.
     job->received += std::min<uint64_t>(live.attempt->good_bytes(), job->rest().size() - 1);
   }
+  const std::string origin = job->request.url.origin();  // it may be sent elsewhere
   judge(job, std::move(outcome));
   std::scoped_lock lock(mutex_);
-  counters_[job->request.url.origin()] = pace.counters;
+  counters_[origin] = pace.counters;
 }
 
 void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {

@@ -70,9 +70,15 @@ Status BucketFile::flush() {
   return {};
 }
 
-Result<std::vector<BucketFile::Entry>> BucketFile::load(SegmentBuffer& into) {
+Status BucketFile::seal() {
   HR_CHECK(flush());
   buffer_ = {};
+  file_->trim();
+  return {};
+}
+
+Result<std::vector<BucketFile::Entry>> BucketFile::load(SegmentBuffer& into) {
+  HR_CHECK(seal());
   into.reserve(file_->size());
   const MutableBytes bytes(into.bytes.get(), file_->size());
   const ssize_t got = read_fully(file_->file().get(), bytes, 0);

@@ -38,6 +38,8 @@ class BucketFile {
 
   /// A record: append_record_head(), and the tar bytes.
   Status add(std::string_view head, ByteView tar);
+  /// When all have been added: frees what it holds besides them.
+  Status seal();
   /// How many bytes load() reads.
   uint64_t size() const { return file_->size() + buffer_.size(); }
 
@@ -53,9 +55,11 @@ class BucketFile {
 
  private:
   BucketFile(File file, std::string folder, size_t buffer_bytes)
-      : file_(std::in_place, std::move(file), folder),
+      : file_(std::in_place, std::move(file), folder, kMostAhead),
         folder_(std::move(folder)),
         buffer_bytes_(buffer_bytes) {}
+  static constexpr uint64_t kMostAhead = uint64_t{1} << 20;
+
   Status write(ByteView bytes);
   Status flush();
 

@@ -52,7 +52,10 @@ class TwoPasses {
     HR_CHECK(for_each(plan_.inputs().shards(), room_.threads,
                       [this](uint64_t shard) { return distribute(static_cast<uint32_t>(shard)); }));
     uint64_t largest = 0;
-    for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.file->size());
+    for (const Bucket& bucket : buckets_) {
+      HR_CHECK(bucket.file->seal());
+      largest = std::max(largest, bucket.file->size());
+    }
     memory_.emplace(room_.threads, largest, largest);
     return for_each(units_.size(), room_.threads,
                     [this](uint64_t unit) { return write_unit(units_[unit]); });

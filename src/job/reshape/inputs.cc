@@ -18,7 +18,7 @@ constexpr unsigned kRemoteThreads = 32;
 // What all sets together keep although nobody uses it: a job may read thousands of sets. Who needs
 // an index for longer holds it.
 constexpr uint64_t kIndexMebibytes = 8;
-constexpr uint32_t kOpenShards = 256;
+constexpr uint64_t kOpenShards = 256;
 
 std::string absolute(const std::string& location) {
   if (!url_scheme(location).empty()) return location;
@@ -62,11 +62,15 @@ Result<Inputs> Inputs::open_pinned(std::vector<PinnedSet> sets, unsigned threads
   return inputs;
 }
 
+Inputs::Inputs(size_t sets)
+    : planned_sets_(std::max<size_t>(sets, 1)),
+      open_(std::make_unique<LruCache<ByteSource>>(kOpenShards)) {}
+
 Status Inputs::take(std::vector<std::string> locations, unsigned threads) {
   HR_TRY(auto set,
          Dataset::open(locations, {.threads = threads,
                                    .index_memory_bytes = kIndexMebibytes / planned_sets_ << 20,
-                                   .open_shards = kOpenShards / planned_sets_}));
+                                   .open_shards = 0}));
   if (set->manifest().container == Container::kFiles)
     return Error{.code = Code::kUsage,
                  .message = "these are loose files, not shards",
@@ -117,6 +121,11 @@ Result<std::shared_ptr<const ShardIndex>> Inputs::index(uint32_t shard) const {
 }
 
 Result<std::shared_ptr<const ByteSource>> Inputs::source(uint32_t shard) const {
+  return open_->get(
+      shard, [&] { return open_unchanged(shard); }, [](const ByteSource&) { return uint64_t{1}; });
+}
+
+Result<std::shared_ptr<const ByteSource>> Inputs::open_unchanged(uint32_t shard) const {
   const Place at = place(shard);
   auto source = open(at);
   // With another size than the manifest names it does not even open.

@@ -10,13 +10,13 @@
 // name. Thread-safety: every const method from any thread.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "dataset/lru_cache.h"
 #include "headrace/dataset.h"
 
 namespace headrace {
@@ -69,18 +69,20 @@ class Inputs {
     size_t set;
     uint32_t shard;
   };
-  explicit Inputs(size_t sets) : planned_sets_(static_cast<uint32_t>(std::max<size_t>(sets, 1))) {}
+  explicit Inputs(size_t sets);
   Status take(std::vector<std::string> locations, unsigned threads);
   void expect_pins() { checked_ = std::make_unique<std::atomic<bool>[]>(shards()); }
   Place place(uint32_t shard) const;
   Result<std::shared_ptr<const ByteSource>> open(const Place& at) const;
+  Result<std::shared_ptr<const ByteSource>> open_unchanged(uint32_t shard) const;
   Error changed(uint32_t shard) const;
 
-  uint32_t planned_sets_;  // how many will be taken
+  size_t planned_sets_;  // how many will be taken, at least 1
   std::vector<std::shared_ptr<const Dataset>> sets_;
   std::vector<PinnedSet> pins_;
   std::vector<uint64_t> first_{0};                // of each shard; one more at the end
   std::vector<uint32_t> set_shard_{0};            // first shard of each set; one more at the end
+  std::unique_ptr<LruCache<ByteSource>> open_;    // archives, by shard
   std::unique_ptr<std::atomic<bool>[]> checked_;  // by shard: opened, and as it was pinned
 };
 

@@ -113,6 +113,7 @@ class Parts {
           shards[i], begin, end, [](uint64_t) { return true; }, take);
     }));
     HR_CHECK(inputs.check_pins(shards, room_.threads));
+    for (const auto& bucket : buckets) HR_CHECK(bucket->seal());
     return write(part, buckets);
   }
 

@@ -56,13 +56,13 @@ TEST(GrowingFile, SmallFilesAllocateNothingAhead) {
 TEST(GrowingFile, WritesOnWhereNothingCanBeAllocated) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  const File reader(ends[0]);
   GrowingFile file(File(ends[1]), "pipe");
   const std::string all = text(3 << 20);
   std::jthread writer([&] {
     EXPECT_TRUE(file.append(as_bytes(all)).ok());
     file.trim();
   });
+  const File reader(ends[0]);  // closed before the writer is waited for
   std::string read(all.size(), '\0');
   size_t got = 0;
   while (got < read.size()) {
