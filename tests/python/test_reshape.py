@@ -161,7 +161,7 @@ def test_hundreds_of_sets_need_few_open_files(verb, tmp_path):
     source, out = tmp_path / "set", tmp_path / "out"
     ok("pack", *tmp_path.glob("*.bin"), "--out", source, "--samples", "2")
     words = [HEADRACE, *verb.split(), *[source] * 300, "--rekey", "--out", out]
-    limited = ["sh", "-c", 'ulimit -n 800; exec "$@"', "sh", *map(str, words)]
+    limited = ["sh", "-c", 'ulimit -n 1000; exec "$@"', "sh", *map(str, words)]
     assert subprocess.run(limited, check=False).returncode == 0
     found = Counter(fields for _, fields in samples(out))
     assert found == {fields: 300 for _, fields in samples(source)}
