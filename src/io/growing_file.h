@@ -30,7 +30,6 @@ class GrowingFile {
 
   uint64_t size() const { return size_; }
   const File& file() const { return file_; }
-  const std::string& path() const { return path_; }
 
  private:
   void allocate(uint64_t end);

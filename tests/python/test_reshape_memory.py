@@ -75,7 +75,7 @@ def test_a_shuffle_keeps_to_its_memory(algorithm, tmp_path):
     options = ["--memory", "32MiB", "-j", "2", "--no-fsync", "--shards", "5"]
     options += ["--algorithm", algorithm]
     peak = peak_memory("shuffle", data, "--out", tmp_path / "out", *options)
-    assert 8 * MIB < peak < 32 * MIB + PROGRAM  # more than a program that did nothing
+    assert peak_memory("shuffle", "--help") < peak < 32 * MIB + PROGRAM
     assert digests(tmp_path / "out") == digests(data)
 
 

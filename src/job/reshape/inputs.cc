@@ -121,13 +121,8 @@ Result<std::shared_ptr<const ShardIndex>> Inputs::index(uint32_t shard) const {
 }
 
 Result<std::shared_ptr<const ByteSource>> Inputs::source(uint32_t shard) const {
-  return open_->get(
-      shard, [&] { return open_unchanged(shard); }, [](const ByteSource&) { return uint64_t{1}; });
-}
-
-Result<std::shared_ptr<const ByteSource>> Inputs::open_unchanged(uint32_t shard) const {
   const Place at = place(shard);
-  auto source = open(at);
+  auto source = open(shard);
   // With another size than the manifest names it does not even open.
   if (!source.ok()) {
     const Code code = source.error().code;
@@ -142,11 +137,15 @@ Result<std::shared_ptr<const ByteSource>> Inputs::open_unchanged(uint32_t shard)
 }
 
 // A compressed one needs its index to be read.
-Result<std::shared_ptr<const ByteSource>> Inputs::open(const Place& at) const {
-  const Dataset& set = *sets_[at.set];
-  if (!is_compressed(set.manifest().container)) return set.source(at.shard, ShardIndex(), 0);
-  HR_TRY(const auto index, set.index(at.shard));
-  return set.source(at.shard, *index, 0);
+Result<std::shared_ptr<const ByteSource>> Inputs::open(uint32_t shard) const {
+  const auto load = [&]() -> Result<std::shared_ptr<const ByteSource>> {
+    const Place at = place(shard);
+    const Dataset& set = *sets_[at.set];
+    if (!is_compressed(set.manifest().container)) return set.source(at.shard, ShardIndex(), 0);
+    HR_TRY(const auto index, set.index(at.shard));
+    return set.source(at.shard, *index, 0);
+  };
+  return open_->get(shard, load, [](const ByteSource&) { return uint64_t{1}; });
 }
 
 Error Inputs::changed(uint32_t shard) const {
@@ -163,7 +162,7 @@ Status Inputs::pin(unsigned threads) {
   return for_each(shards(), is_remote() ? kRemoteThreads : threads,
                   [this](uint64_t shard) -> Status {
                     const Place at = place(static_cast<uint32_t>(shard));
-                    HR_TRY(const auto source, open(at));
+                    HR_TRY(const auto source, open(static_cast<uint32_t>(shard)));
                     pins_[at.set].versions[at.shard] = source->version();
                     return {};
                   });

@@ -73,8 +73,7 @@ class Inputs {
   Status take(std::vector<std::string> locations, unsigned threads);
   void expect_pins() { checked_ = std::make_unique<std::atomic<bool>[]>(shards()); }
   Place place(uint32_t shard) const;
-  Result<std::shared_ptr<const ByteSource>> open(const Place& at) const;
-  Result<std::shared_ptr<const ByteSource>> open_unchanged(uint32_t shard) const;
+  Result<std::shared_ptr<const ByteSource>> open(uint32_t shard) const;
   Error changed(uint32_t shard) const;
 
   size_t planned_sets_;  // how many will be taken, at least 1

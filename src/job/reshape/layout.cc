@@ -50,11 +50,19 @@ uint64_t header_bytes(std::string_view key, std::string_view field, uint64_t siz
   return tar_header_bytes(std::string(key) + "." + std::string(field), size);
 }
 
+namespace {
+
+// Headers, payload and padding.
+uint64_t member_bytes(std::string_view key, std::string_view field, uint64_t size) {
+  return header_bytes(key, field, size) + size + tar_padding(size);
+}
+
+}  // namespace
+
 uint64_t SampleLayout::bytes(const std::vector<std::string>& fields) const {
   uint64_t bytes = 0;
   for (const LaidMember& member : members)
-    bytes += header_bytes(key, fields[member.field], member.size) + member.size +
-             tar_padding(member.size);
+    bytes += member_bytes(key, fields[member.field], member.size);
   return bytes;
 }
 
@@ -98,8 +106,7 @@ Result<uint64_t> SampleLayouts::bytes(const Pick& pick) const {
   const std::string_view key = pick.index->key(pick.sample);
   uint64_t bytes = 0;
   for (const IndexMember& member : pick.index->members(pick.sample))
-    bytes += header_bytes(key, pick.index->fields()[member.field], member.size) + member.size +
-             tar_padding(member.size);
+    bytes += member_bytes(key, pick.index->fields()[member.field], member.size);
   return bytes;
 }
 
