@@ -27,7 +27,8 @@ bool HostPace::may_send(Clock::time_point now) const {
 }
 
 void HostPace::sent(Clock::time_point now) {
-  if (in_flight_++ == 0) begin_interval(now);
+  if (std::exchange(is_idle_, false)) begin_interval(now);
+  ++in_flight_;
   ++counters.requests;
 }
 
@@ -40,6 +41,7 @@ void HostPace::begin_interval(Clock::time_point now) {
 void HostPace::ended(bool waiting, Clock::time_point now) {
   was_full_ |= waiting && in_flight_ >= counters.depth;
   --in_flight_;
+  is_idle_ = in_flight_ == 0 && !waiting;
   work_ += kRequestWork;
   if (now - begin_ < kInterval) return;
   const double rate =

@@ -27,7 +27,7 @@ class HostPace {
   /// When a request that may not be sent now may be; the past if only the depth is in the way.
   Clock::time_point not_before() const { return not_before_; }
 
-  /// The first one begins an interval.
+  /// The first one after a pause begins an interval.
   void sent(Clock::time_point now);
   /// A call got what it asked for.
   void succeeded() { ++successes_; }
@@ -68,6 +68,7 @@ class HostPace {
   std::optional<std::chrono::nanoseconds> slow_first_byte_;
 
   // of the interval in which a rate is measured
+  bool is_idle_ = true;  // nothing is under way and nothing waits
   Clock::time_point begin_{};
   uint64_t work_ = 0;
   bool was_full_ = false;
