@@ -24,6 +24,7 @@ VERBS = {
 
 def planning(bench: Bench) -> list[Table]:
     copies = -(-SAMPLES // samples_in(bench.inputs.small))
+    shards = copies * len(tar_files(bench.inputs.small))
     most_memory = 0.0  # MiB, resident
 
     def measure(verb: str, place: Path) -> float:
@@ -45,7 +46,7 @@ def planning(bench: Bench) -> list[Table]:
     with tempfile.TemporaryDirectory(dir=bench.inputs.root) as scratch:
         table = Table(
             "planning",
-            f"Plan jobs of {SAMPLES:,} samples in {copies * len(tar_files(bench.inputs.small)):,} shards",
+            f"Plan jobs of {SAMPLES:,} samples in {shards:,} shards",
             "s",
             [
                 Contender(f"headrace plan {verb}", lambda v=verb: measure(v, Path(scratch) / "job"),

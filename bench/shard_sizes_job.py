@@ -1,4 +1,8 @@
-"""The same photographs in shards of every size, loose ones first, from nginx beside curl."""
+"""The photographs loose and in shards of every size, from nginx and from AIStore, beside curl and
+AIStore's own readers. bench/plot_shard_sizes.py draws the results.
+
+AIStore is the cluster of AIS_ENDPOINT; where that is not set, the tests' fake of one.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,34 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
 
 from jobs import Bench
-from programs import HEADRACE
+from programs import HEADRACE, ROOT
 from rounds import Contender, Goal, Table, python, take_turns
 from servers.nginx import nginx
 
 SIZES = ("128KiB", "512KiB", "2MiB", "8MiB", "32MiB", "128MiB", "512MiB")
+LOOSE = "loose"
 MEMORY = "/dev/shm"
+CURL = "curl --parallel, 8 connections"
+BUCKET = "headrace-bench"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the objects of one size are."""
+
+    kind: str
+    place: str  # for Headrace
+    prefix: str  # of each object's address, for curl
+    query: str = ""
+    folder: str = ""  # in the bucket
 
 
 def shard_sizes(bench: Bench) -> list[Table]:
@@ -28,43 +49,114 @@ def shard_sizes(bench: Bench) -> list[Table]:
             "the job shard_sizes needs curl and nginx: apt-get install curl nginx-light"
         )
     os.environ.pop("HEADRACE_CACHE", None)
-    return [one_size(bench, curl, size) for size in SIZES]
+    return [table for size in (LOOSE, *SIZES) for table in one_size(bench, curl, size)]
 
 
-def one_size(bench: Bench, curl: str, size: str) -> Table:
+def one_size(bench: Bench, curl: str, size: str) -> Iterator[Table]:
     with tempfile.TemporaryDirectory(dir=MEMORY) as scratch:
-        folder = Path(scratch) / "set"
-        words = ["split", bench.inputs.photo_shards, "--out", folder, "--shard-size", size]
-        subprocess.run([HEADRACE, *map(str, words), "--quiet"], check=True)
-        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.tar"))
-        total = sum((folder / name).stat().st_size for name in names)
-        with nginx(folder, Path(scratch) / "nginx") as server:
-            config = Path(scratch) / "curl.config"
-            config.write_text(
-                "".join(f'url = "{server.url}/{name}"\noutput = "/dev/null"\n' for name in names)
-            )
+        folder = make(bench, size, Path(scratch) / "set")
+        if size != LOOSE:  # a web server gives no list of them
+            with from_nginx(folder, Path(scratch) / "nginx") as server:
+                yield measured(bench, curl, size, folder, server)
+        with from_ais(folder, size) as server:
+            yield measured(bench, curl, size, folder, server)
 
-            def download() -> float:
-                begin = time.perf_counter()
-                words = ["--silent", "--parallel", "--parallel-max", "8", "--config", str(config)]
-                subprocess.run([curl, *words], check=True)
-                return total / (time.perf_counter() - begin) / 1e6
 
-            def stream() -> float:
-                done = python("remote_epoch.py", server.url, bench.threads)
-                return done["bytes"] / done["seconds"] / 1e6
+def make(bench: Bench, size: str, folder: Path) -> Path:
+    if size == LOOSE:
+        for photo in bench.inputs.photos.rglob("*.jpg"):
+            place = folder / photo.relative_to(bench.inputs.photos)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(photo, place)
+        return folder
+    words = ["split", bench.inputs.photo_shards, "--out", folder, "--shard-size", size]
+    subprocess.run([HEADRACE, *map(str, words), "--quiet"], check=True)
+    return folder
 
-            table = Table(
-                f"shards_of_{size}",
-                f"Stream the photographs from nginx in {len(names):,} shards of {size}",
-                "MB/s",
-                [
-                    Contender("curl --parallel, 8 connections", download, kind="limit"),
-                    Contender("Headrace", stream, kind="ours", note="an epoch; payload bytes"),
-                ],
-            )
-            take_turns(table.contenders, bench.rounds)
-    table.goals = [
-        Goal("share of the limit", table.times_faster("curl --parallel, 8 connections"), 0.7)
-    ]
+
+@contextmanager
+def from_nginx(folder: Path, scratch: Path) -> Iterator[Server]:
+    with nginx(folder, scratch) as server:
+        yield Server("nginx", server.url, server.url)
+
+
+@contextmanager
+def from_ais(folder: Path, size: str) -> Iterator[Server]:
+    before = os.environ.get("AIS_ENDPOINT")
+    if before:
+        with uploaded(folder, size) as place:
+            yield ais_server("AIStore", before, place, size + "/")
+        return
+    fake = [sys.executable, str(ROOT / "tests/python/servers/ais_fake.py"), str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/python")}
+    with subprocess.Popen(
+        [*fake, "--bucket", BUCKET], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout
+            os.environ["AIS_ENDPOINT"] = process.stdout.readline().strip()
+            place = f"ais://{BUCKET}"
+            yield ais_server("a fake AIStore", os.environ["AIS_ENDPOINT"], place, "")
+        finally:
+            del os.environ["AIS_ENDPOINT"]
+            process.terminate()
+
+
+def ais_server(kind: str, endpoint: str, place: str, folder: str) -> Server:
+    prefix = f"{endpoint}/v1/objects/{BUCKET}/{folder}".rstrip("/")
+    return Server(kind, place, prefix, "?provider=ais", folder)
+
+
+@contextmanager
+def uploaded(folder: Path, size: str) -> Iterator[str]:
+    place = f"ais://{BUCKET}/{size}"
+    python("ais_reader.py", "upload", BUCKET, size + "/", folder)
+    try:
+        yield place
+    finally:
+        python("ais_reader.py", "remove", BUCKET, size + "/")
+
+
+def measured(bench: Bench, curl: str, size: str, folder: Path, server: Server) -> Table:
+    kind = "*.jpg" if size == LOOSE else "*.tar"
+    files = sorted(folder.rglob(kind))
+    total = sum(path.stat().st_size for path in files)
+    config = folder.with_name("curl.config")
+    addresses = (f"{server.prefix}/{path.relative_to(folder)}{server.query}" for path in files)
+    config.write_text("".join(f'url = "{each}"\noutput = "/dev/null"\n' for each in addresses))
+
+    def download() -> float:
+        begin = time.perf_counter()
+        words = ["--silent", "--fail", "--location", "--parallel", "--parallel-max", "8"]
+        subprocess.run([curl, *words, "--config", str(config)], check=True)
+        return total / (time.perf_counter() - begin) / 1e6
+
+    def stream() -> float:
+        done = python("remote_epoch.py", server.place, bench.threads)
+        return done["bytes"] / done["seconds"] / 1e6
+
+    def theirs() -> float:
+        reader = "AISIterDataset" if size == LOOSE else "AISShardReader"
+        done = python("ais_reader.py", reader, BUCKET, server.folder)
+        return done["bytes"] / done["seconds"] / 1e6
+
+    what = f"{len(files):,} {'files' if size == LOOSE else f'shards of {size}'}"
+    table = Table(
+        f"shards_of_{size}_{server.kind.split()[-1].lower()}",
+        f"Stream the photographs from {server.kind} in {what}",
+        "MB/s",
+        [
+            Contender(CURL, download, kind="limit"),
+            Contender("Headrace", stream, kind="ours", note="an epoch; payload bytes"),
+        ],
+    )
+    if server.folder or server.query:
+        name = "AISIterDataset" if size == LOOSE else "AISShardReader"
+        table.contenders.append(Contender(f"{name}, 2 workers", theirs))
+    take_turns(table.contenders, bench.rounds)
+    table.goals = [Goal("share of the limit", table.times_faster(CURL), 0.7)]
+    if len(table.contenders) > 2:
+        table.goals.append(
+            Goal(f"times {table.contenders[2].name}", table.times_faster(table.contenders[2]), 5)
+        )
     return table
