@@ -14,6 +14,7 @@ headrace_curl_library() {
         .url_strerror = curl_url_strerror,
         .easy_init = curl_easy_init,
         .easy_cleanup = curl_easy_cleanup,
+        .easy_reset = curl_easy_reset,
         .easy_setopt = curl_easy_setopt,
         .easy_getinfo = curl_easy_getinfo,
         .easy_strerror = curl_easy_strerror,

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr long kReceiveBytes = 256 << 10;  // stays in the L2 cache until it is copied to its place
+constexpr long kReceiveBytes = 64 << 10;  // stays in the L2 cache until it is copied to its place
 constexpr uint64_t kMostText = uint64_t{1} << 30;        // of an answer without a place for it
 constexpr uint64_t kMostErrorText = uint64_t{64} << 10;  // of an answer that is an error
 
@@ -42,8 +42,8 @@ std::string range_text(ByteRange range) {
 }  // namespace
 
 Attempt::Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request,
-                 HostPace& pace)
-    : call_(call), pace_(pace), request_(std::move(request)), easy_(curl().easy_init()) {
+                 HostPace& pace, CurlHandles::Handle easy)
+    : call_(call), pace_(pace), request_(std::move(request)), easy_(std::move(easy)) {
   response_.url = request_.url;
   set_connection(options);
   set_message();

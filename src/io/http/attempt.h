@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/http/curl.h"
+#include "io/http/curl_handles.h"
 #include "io/http/fetcher.h"
 #include "io/http/host_pace.h"
 
@@ -22,7 +22,8 @@ class Attempt {
 
   /// `request` is signed, its range as a header, and its memory is where this attempt writes. Both
   /// outlive the attempt, as does its host's pace, which is told of what comes.
-  Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request, HostPace& pace);
+  Attempt(const FetcherOptions& options, const HttpCall& call, HttpRequest request, HostPace& pace,
+          CurlHandles::Handle easy);
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
@@ -61,8 +62,8 @@ class Attempt {
   HostPace& pace_;
   HttpRequest request_;
   HttpResponse response_;
-  CurlEasy easy_;
   CurlHeaders header_list_;
+  CurlHandles::Handle easy_;
   const Clock::time_point begin_ = Clock::now();
   bool head_taken_ = false;
   std::optional<Error> error_;  // why we ended the transfer ourselves

@@ -197,7 +197,8 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   }
   if (!hedge) ++job->attempts;
   ++job->live;
-  live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request), host.pace);
+  live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request), host.pace,
+                                           handles_.take());
   CURL* easy = live.attempt->handle();
   live_[easy] = std::move(live);
   curl().multi_add_handle(multi_.get(), easy);

@@ -73,6 +73,7 @@ class TransferLoop {
 
   const FetcherOptions options_;
   const CurlMulti multi_;
+  CurlHandles handles_;
   std::mt19937_64 random_{std::random_device{}()};
 
   mutable std::mutex mutex_;  // guards what comes in, and the counters
