@@ -1,62 +1,77 @@
-"""Streaming over HTTP: the photo shards from nginx on this machine, beside curl and WebDataset."""
+"""Streaming over HTTP: the photo shards from nginx on this machine, beside curl and WebDataset; and
+the processor time that takes."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
 
+from curl import download, find_curl, whole_files
 from jobs import Bench
 from rounds import Contender, Goal, Table, python, take_turns
 from servers.nginx import nginx
 
+CURL = "curl --parallel, 8 connections"
+
 
 def http(bench: Bench) -> list[Table]:
-    curl = shutil.which("curl")
-    if not curl:
-        raise SystemExit("the job http needs curl and nginx: apt-get install curl nginx-light")
+    curl = find_curl("http")
     shards = bench.inputs.photo_shards
     names = sorted(path.name for path in shards.glob("*.tar"))
     size = sum((shards / name).stat().st_size for name in names)
-    os.environ.pop("HEADRACE_CACHE", None)
+    costs: dict[str, list[float]] = {"curl": [], "Headrace": []}  # CPU seconds a GB
 
     with tempfile.TemporaryDirectory() as scratch, nginx(shards, Path(scratch) / "nginx") as server:
+        config = Path(scratch) / "curl.config"
+        config.write_text(whole_files(f"{server.url}/{name}" for name in names))
 
-        def download() -> float:
-            command = [curl, "--silent", "--parallel", "--parallel-max", "8"]
-            for name in names:
-                command += ["-o", "/dev/null", f"{server.url}/{name}"]
-            begin = time.perf_counter()
-            subprocess.run(command, check=True)
-            return size / (time.perf_counter() - begin) / 1e6
+        def limit() -> float:
+            done = download(curl, config)
+            costs["curl"].append(done.cpu_seconds / size * 1e9)
+            return size / done.seconds / 1e6
 
         def stream() -> float:
             done = python("remote_epoch.py", server.url, bench.threads)
+            costs["Headrace"].append(done["cpu_seconds"] / done["bytes"] * 1e9)
             return done["bytes"] / done["seconds"] / 1e6
 
         def webdataset() -> float:
             done = python("remote_webdataset.py", server.url, *names)
             return done["bytes"] / done["seconds"] / 1e6
 
-        table = Table(
+        rates = Table(
             "http",
             "Stream the photographs from nginx, shuffled, raw batches in Python",
             "MB/s",
             [
-                Contender("curl --parallel, 8 connections", download, kind="limit"),
+                Contender(CURL, limit, kind="limit"),
                 Contender("Headrace", stream, kind="ours", note="an epoch; payload bytes"),
                 Contender("WebDataset", webdataset, note="pipe:curl, not shuffled"),
             ],
         )
-        take_turns(table.contenders, bench.rounds)
-    table.goals = [
-        Goal("share of the limit", table.times_faster("curl --parallel, 8 connections"), 0.85),
-        Goal("times WebDataset", table.times_faster("WebDataset"), 3.5),
+        take_turns(rates.contenders, bench.rounds)
+    rates.goals = [
+        Goal("share of the limit", rates.times_faster(CURL), 0.85),
+        Goal("times WebDataset", rates.times_faster("WebDataset"), 3.5),
     ]
-    return [table]
+    return [rates, cost_table(costs, bench.rounds)]
+
+
+def cost_table(costs: dict[str, list[float]], rounds: int) -> Table:
+    """Of the same runs, but for the first round, which warms up."""
+    table = Table(
+        "http_cpu",
+        "Processor time of the client for that",
+        "CPU s/GB",
+        [
+            Contender(CURL, float, kind="limit", values=costs["curl"][-rounds:]),
+            Contender("Headrace", float, kind="ours", values=costs["Headrace"][-rounds:]),
+        ],
+        less_is_better=True,
+    )
+    ratio = 1 / table.times_faster(CURL)
+    table.goals = [Goal("times curl's", ratio, 1.3, at_most=True)]
+    return table

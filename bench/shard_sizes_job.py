@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
 
+from curl import download, find_curl, whole_files
 from jobs import Bench
 from programs import HEADRACE, ROOT
 from rounds import Contender, Goal, Table, python, take_turns
@@ -39,16 +39,11 @@ class Server:
     place: str  # for Headrace
     prefix: str  # of each object's address, for curl
     query: str = ""
-    folder: str = ""  # in the bucket
+    folder: str | None = None  # in the bucket, of AIStore alone
 
 
 def shard_sizes(bench: Bench) -> list[Table]:
-    curl = shutil.which("curl")
-    if not curl:
-        raise SystemExit(
-            "the job shard_sizes needs curl and nginx: apt-get install curl nginx-light"
-        )
-    os.environ.pop("HEADRACE_CACHE", None)
+    curl = find_curl("shard_sizes")
     return [table for size in (LOOSE, *SIZES) for table in one_size(bench, curl, size)]
 
 
@@ -122,21 +117,21 @@ def measured(bench: Bench, curl: str, size: str, folder: Path, server: Server) -
     files = sorted(folder.rglob(kind))
     total = sum(path.stat().st_size for path in files)
     config = folder.with_name("curl.config")
-    addresses = (f"{server.prefix}/{path.relative_to(folder)}{server.query}" for path in files)
-    config.write_text("".join(f'url = "{each}"\noutput = "/dev/null"\n' for each in addresses))
+    config.write_text(
+        whole_files(f"{server.prefix}/{path.relative_to(folder)}{server.query}" for path in files)
+    )
 
-    def download() -> float:
-        begin = time.perf_counter()
-        words = ["--silent", "--fail", "--location", "--parallel", "--parallel-max", "8"]
-        subprocess.run([curl, *words, "--config", str(config)], check=True)
-        return total / (time.perf_counter() - begin) / 1e6
+    def limit() -> float:
+        return total / download(curl, config, "--location").seconds / 1e6
 
     def stream() -> float:
         done = python("remote_epoch.py", server.place, bench.threads)
         return done["bytes"] / done["seconds"] / 1e6
 
+    reader = "AISIterDataset" if size == LOOSE else "AISShardReader"
+    peer = f"{reader}, 2 workers"
+
     def theirs() -> float:
-        reader = "AISIterDataset" if size == LOOSE else "AISShardReader"
         done = python("ais_reader.py", reader, BUCKET, server.folder)
         return done["bytes"] / done["seconds"] / 1e6
 
@@ -146,17 +141,14 @@ def measured(bench: Bench, curl: str, size: str, folder: Path, server: Server) -
         f"Stream the photographs from {server.kind} in {what}",
         "MB/s",
         [
-            Contender(CURL, download, kind="limit"),
+            Contender(CURL, limit, kind="limit"),
             Contender("Headrace", stream, kind="ours", note="an epoch; payload bytes"),
         ],
     )
-    if server.folder or server.query:
-        name = "AISIterDataset" if size == LOOSE else "AISShardReader"
-        table.contenders.append(Contender(f"{name}, 2 workers", theirs))
+    if server.folder is not None:
+        table.contenders.append(Contender(peer, theirs))
     take_turns(table.contenders, bench.rounds)
     table.goals = [Goal("share of the limit", table.times_faster(CURL), 0.7)]
-    if len(table.contenders) > 2:
-        table.goals.append(
-            Goal(f"times {table.contenders[2].name}", table.times_faster(table.contenders[2]), 5)
-        )
+    if server.folder is not None:
+        table.goals.append(Goal(f"times {reader}", table.times_faster(peer), 5))
     return table
