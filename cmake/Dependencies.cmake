@@ -33,6 +33,7 @@ set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads $
 set(HEADRACE_io_LIBRARIES nlohmann_json::nlohmann_json pugixml::pugixml)
 set(HEADRACE_format_LIBRARIES PkgConfig::PCRE2 PkgConfig::COMPRESSION)
 set(HEADRACE_codec_LIBRARIES JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::HWY
+    PkgConfig::COMPRESSION
     nlohmann_json::nlohmann_json $<$<BOOL:${HEADRACE_TIFF}>:TIFF::TIFF>)
 set(HEADRACE_plan_LIBRARIES nlohmann_json::nlohmann_json)
 set(HEADRACE_dataset_LIBRARIES)

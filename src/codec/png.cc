@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/little_endian.h"
+#include "base/big_endian.h"
 #include "codec/orientation.h"
 
 namespace headrace {
@@ -22,6 +22,7 @@ struct PngState {
   const std::byte* bytes;
   size_t size;
   size_t at;
+  size_t data_at;      ///< where the image data begins, if `bytes` are not the file's any more
   size_t stored_bits;  ///< a pixel, as the file has it: 1 to 64
   size_t stride;
 };
@@ -104,6 +105,30 @@ bool start_leaf(PngState& state, const PictureWish& wish) {
   return true;
 }
 
+/// What the image data inflates to: lines, each behind a byte that names its filter.
+size_t raw_bytes(const PngState& state) {
+  const png_uint_32 width = png_get_image_width(state.codec, state.info);
+  const png_uint_32 height = png_get_image_height(state.codec, state.info);
+  const auto pass_bytes = [&](size_t columns, size_t rows) {
+    return columns == 0 ? 0 : rows * (1 + (columns * state.stored_bits + 7) / 8);
+  };
+  if (png_get_interlace_type(state.codec, state.info) != PNG_INTERLACE_ADAM7)
+    return pass_bytes(width, height);
+  size_t bytes = 0;
+  for (int pass = 0; pass < 7; ++pass)
+    bytes += pass_bytes(PNG_PASS_COLS(width, pass), PNG_PASS_ROWS(height, pass));
+  return bytes;
+}
+
+/// Goes on with other bytes than the file's, whose checksums were looked at.
+void read_from(PngState& state, ByteView bytes) {
+  state.data_at = state.at;
+  state.bytes = bytes.data();
+  state.size = bytes.size();
+  state.at = 0;
+  png_set_crc_action(state.codec, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+}
+
 /// Leaf: false after an error.
 bool read_leaf(PngState& state, uint8_t* pixels) {
   if (setjmp(state.leave) != 0) return false;
@@ -122,15 +147,15 @@ int pixel_bytes(const PngState& state) {
 }
 
 Error error_of(const PngState& state) {
-  return picture_error("PNG", std::string(state.words) + ", before byte " +
-                                  std::to_string(state.at) + " of the field");
+  const std::string where = state.data_at > 0
+                                ? ", in the image data from byte " + std::to_string(state.data_at)
+                                : ", before byte " + std::to_string(state.at);
+  return picture_error("PNG", state.words + where + " of the field");
 }
 
 void close(PngState& state) {
   if (state.codec != nullptr) png_destroy_read_struct(&state.codec, &state.info, &state.end);
 }
-
-uint32_t load_be32(const std::byte* from) { return __builtin_bswap32(load_le<uint32_t>(from)); }
 
 /// The orientation in the eXIf chunk, wherever it is; it may follow the pixels.
 int orientation_in(ByteView file) {
@@ -179,6 +204,9 @@ Result<Picture> PngReader::read(const Box& box, int, ReusedBuffer& into) {
   const png_uint_32 width = png_get_image_width(state_->codec, state_->info);
   const png_uint_32 height = png_get_image_height(state_->codec, state_->info);
   uint8_t* pixels = into.take_pixels(state_->stride * height);
+  const ByteView file(state_->bytes, state_->size);
+  const ByteView data = image_data_.stored(file, state_->at, raw_bytes(*state_));
+  if (!data.empty()) read_from(*state_, data);
   if (!read_leaf(*state_, pixels)) return error_of(*state_);
   const Picture picture{pixels, static_cast<int>(width), static_cast<int>(height),
                         pixel_bytes(*state_), state_->stride};

@@ -1,4 +1,5 @@
-// PNG by libpng: every depth, palette, transparency and interlace. 16 bits become the upper 8.
+// PNG by libpng (which is given inflated data): every depth, palette, transparency and interlace.
+// 16 bits become the upper 8.
 //
 // Strict about the pixels: wrong checksums (of any chunk), missing or broken data and a missing end
 // are errors. Chunks that no pixel depends on (text, profiles, gamma) are stepped over unread.
@@ -7,6 +8,7 @@
 #include <memory>
 
 #include "codec/picture_reader.h"
+#include "codec/png_image_data.h"
 
 namespace headrace {
 
@@ -23,6 +25,7 @@ class PngReader final : public PictureReader {
 
  private:
   std::unique_ptr<PngState> state_;
+  PngImageData image_data_;
 };
 
 }  // namespace headrace
