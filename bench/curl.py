@@ -41,7 +41,15 @@ def in_ranges(sizes: dict[str, int], piece: int) -> str:
 
 
 def download(curl: str, config: Path, *more: str, connections: int = 8) -> Download:
-    words = [curl, "--silent", "--fail", "--parallel", "--parallel-max", str(connections)]
+    words = [
+        curl,
+        "--silent",
+        "--no-progress-meter",
+        "--fail",
+        "--parallel",
+        "--parallel-max",
+        str(connections),
+    ]
     begin = time.perf_counter()
     process = subprocess.Popen([*words, *more, "--config", str(config)])
     _, status, usage = os.wait4(process.pid, 0)

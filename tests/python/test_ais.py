@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
+import tarfile
 import threading
 import time
 import urllib.error
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 
 import headrace as hr
 import pytest
+from aistore.sdk import Client
 from exactly_once import read_on_two_worlds
 from program import ok, run
 from servers.ais_fake import AisFake
@@ -290,3 +293,16 @@ def test_what_the_cluster_says_is_in_the_message(ais):
     ais.on_object = lambda t, request, *_: failure(400, "", "out of luck today", request)
     with pytest.raises(hr.Error, match="out of luck today"):
         ds[0]
+
+
+def test_aistore_s_own_client_reads_what_was_packed_there(bucket, files):
+    folder, samples = files
+    ok("pack", folder, "--out", f"{bucket.url}/sets/one", "--samples", "10", "--quiet")
+    theirs = Client(bucket.endpoint).bucket(bucket.name)
+    shards = [entry.name for entry in theirs.list_all_objects() if entry.name.endswith(".tar")]
+    members = set()
+    for name in shards:
+        content = theirs.object(name).get_reader().read_all()
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            members.update(archive.getnames())
+    assert members == {f"{key}.{name}" for key, fields in samples.items() for name in fields}

@@ -20,7 +20,9 @@ import time
 import urllib.parse
 import uuid
 from pathlib import Path
+from typing import Any
 
+import msgpack
 import xxhash
 from servers.ais_target import SEED, ObjectHook, Target, failure, split_object
 from servers.web import Reply, Request, WebServer
@@ -201,6 +203,9 @@ class AisFake:
             "entries": [self._entry(bucket, name, value.get("props", "")) for name in page] or None,
             "flags": 0,
         }
+        if "application/msgpack" in request.headers.get("accept", ""):
+            packed = msgpack.packb(short(text))
+            return Reply(200, {"Content-Type": "application/msgpack"}, packed)
         return Reply(200, {"Content-Type": "application/json"}, json.dumps(text).encode())
 
     def _entry(self, bucket: str, name: str, props: str) -> dict[str, object]:
@@ -209,6 +214,21 @@ class AisFake:
         told = {"checksum": stored.checksum, "version": str(stored.version)}
         asked = {prop: told[prop] for prop in props.split(",") if prop in told and stored.checksum}
         return {"name": name, **size, **asked, "flags": 64}
+
+
+def short(listing: dict[str, Any]) -> dict[str, object]:
+    """A listing as msgpack has it: other names, and sizes are numbers."""
+    names = {"name": "n", "checksum": "cs", "version": "v", "size": "s", "flags": "f"}
+    entries = [
+        {names[key]: int(value) if key == "size" else value for key, value in entry.items()}
+        for entry in listing["entries"] or []
+    ]
+    return {
+        "UUID": listing["uuid"],
+        "ContinuationToken": listing["continuation_token"],
+        "Flags": listing["flags"],
+        "Entries": entries,
+    }
 
 
 def main() -> None:
