@@ -69,4 +69,18 @@ Status write_fully(int descriptor, ByteView bytes, const std::string& path) {
   return {};
 }
 
+int lock_bytes(int descriptor, int command, short type, uint64_t offset, uint64_t length) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(offset);
+  lock.l_len = static_cast<off_t>(length);
+  int result = 0;
+  do result = ::fcntl(descriptor, command, &lock);
+  while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+bool is_lock_taken(int problem) { return problem == EAGAIN || problem == EACCES; }
+
 }  // namespace headrace

@@ -50,4 +50,10 @@ size_t read_once(int descriptor, uint64_t offset, std::span<const MutableBytes> 
 /// Writes all of `bytes` at the descriptor's place.
 Status write_fully(int descriptor, ByteView bytes, const std::string& path);
 
+/// fcntl(2) with a lock of `type` (F_WRLCK, F_UNLCK) on `length` bytes from `offset` on (0: on all
+/// that follow), again after a signal. 0, or errno.
+int lock_bytes(int descriptor, int command, short type, uint64_t offset, uint64_t length = 1);
+/// Whether that errno says that somebody else has it.
+bool is_lock_taken(int problem);
+
 }  // namespace headrace

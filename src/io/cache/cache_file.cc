@@ -19,15 +19,8 @@ namespace {
 // A lock on [offset, offset + 1). False: another has it. Where a file system has no such locks,
 // everybody gets them: granules may be fetched twice then, which is waste and no harm.
 bool set_lock(int descriptor, short type, uint64_t offset, bool wait) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(offset);
-  lock.l_len = 1;
-  int result = 0;
-  do result = ::fcntl(descriptor, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
-  while (result != 0 && errno == EINTR);
-  return result == 0 || (errno != EAGAIN && errno != EACCES);
+  const int how = wait ? F_OFD_SETLKW : F_OFD_SETLK;
+  return !is_lock_taken(lock_bytes(descriptor, how, type, offset));
 }
 
 bool write_at(int descriptor, ByteView bytes, uint64_t offset) {

@@ -7,6 +7,7 @@
 #include <future>
 #include <string_view>
 
+#include "io/cache/node_cache.h"
 #include "io/http/transfer_loop.h"
 
 namespace headrace {
@@ -22,6 +23,7 @@ FetcherOptions options_of_environment() {
   options.verify_tls = value("HEADRACE_TLS_VERIFY") != "0";
   const std::string_view most = value("HEADRACE_MAX_REQUESTS");
   std::from_chars(most.data(), most.data() + most.size(), options.max_in_flight);
+  if (const auto cache = cache_options(""); cache.ok()) options.node_folder = cache->folder;
   return options;
 }
 

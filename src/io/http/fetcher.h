@@ -7,7 +7,8 @@
 //
 // One thread runs all transfers (curl's multi interface); bodies go straight into the caller's
 // memory. Limits, rates and retry budgets belong to a host and are shared by everything in this
-// process. A second request is sent for a read that takes longer than nearly all others (hedge).
+// process; the limit and "slow down" by all processes of a node (NodeBudget). A second request is
+// sent for a read that takes longer than nearly all others (hedge).
 //
 // Ownership: a call's memory is the caller's and lives until `done`. The fetcher outlives its
 // calls. Thread-safety: every method may be called from any thread; `done` runs on the fetcher's
@@ -69,6 +70,8 @@ struct HttpCall {
 
 struct FetcherOptions {
   unsigned max_in_flight = 256;  ///< requests a host at once; the depth in use is found by itself
+  /// Of the node's cache: all processes with the same one keep to that limit together. "": alone.
+  std::string node_folder = {};
   unsigned max_attempts = 8;
   /// A server that answered before and takes no connection any more gets at least this long.
   std::chrono::milliseconds restart_time = std::chrono::seconds(10);
@@ -107,7 +110,7 @@ class Fetcher {
   void stop();
 
   /// The one of this process, made when first asked for; options from the environment:
-  /// HEADRACE_CA_FILE, HEADRACE_TLS_VERIFY=0 (loud), HEADRACE_MAX_REQUESTS.
+  /// HEADRACE_CA_FILE, HEADRACE_TLS_VERIFY=0 (loud), HEADRACE_MAX_REQUESTS, HEADRACE_CACHE.
   static std::shared_ptr<Fetcher> shared();
 
  private:

@@ -26,6 +26,11 @@ bool HostPace::may_send(Clock::time_point now) const {
   return in_flight_ < counters.depth && now >= not_before_;
 }
 
+unsigned HostPace::wanted(size_t waiting) const {
+  const size_t deepest = std::max(std::min(2 * counters.depth, most_), in_flight_);
+  return static_cast<unsigned>(std::min(in_flight_ + waiting, deepest));
+}
+
 void HostPace::sent(Clock::time_point now) {
   if (std::exchange(is_idle_, false)) begin_interval(now);
   ++in_flight_;

@@ -27,6 +27,10 @@ class HostPace {
   /// When a request that may not be sent now may be; the past if only the depth is in the way.
   Clock::time_point not_before() const { return not_before_; }
 
+  unsigned in_flight() const { return in_flight_; }
+  /// Those under way and those of `waiting` that would be: with room for the climb's next step.
+  unsigned wanted(size_t waiting) const;
+
   /// The first one after a pause begins an interval.
   void sent(Clock::time_point now);
   /// A call got what it asked for.

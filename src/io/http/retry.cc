@@ -20,7 +20,7 @@ std::optional<int64_t> number_after(std::string_view text, std::string_view name
 }
 
 std::chrono::milliseconds seconds(int64_t count) {
-  return std::chrono::seconds(std::clamp<int64_t>(count, 0, 3600));
+  return std::chrono::seconds(std::clamp<int64_t>(count, 0, kLongestAskedDelay.count()));
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace headrace {
 
+/// A server that asks for more time is not obeyed any longer than this.
+inline constexpr std::chrono::seconds kLongestAskedDelay(3600);
+
 /// 408, 425, 429, 500, 502, 503, 504: the same request may succeed later.
 bool is_worth_another_attempt(int status);
 

@@ -135,7 +135,8 @@ void TransferLoop::take_incoming() {
 }
 
 TransferLoop::Host& TransferLoop::host(const Job& job) {
-  return hosts_.try_emplace(job.request.url.origin(), options_).first->second;
+  const std::string name = job.request.url.origin();
+  return hosts_.try_emplace(name, options_, name).first->second;
 }
 
 void TransferLoop::enqueue(const JobPointer& job) { host(*job).waiting.insert(job); }
@@ -149,7 +150,8 @@ void TransferLoop::release_delayed(Clock::time_point now) {
 
 void TransferLoop::send_waiting(Clock::time_point now) {
   for (auto& [name, host] : hosts_) {
-    while (!host.waiting.empty() && host.pace.may_send(now)) {
+    host.budget.update(host.pace.in_flight(), host.wanted(), now);
+    while (!host.waiting.empty() && host.may_send(now)) {
       const JobPointer job = *host.waiting.begin();
       host.waiting.erase(host.waiting.begin());
       send(job, host, false);
@@ -172,7 +174,7 @@ void TransferLoop::start_hedges(Clock::time_point now) {
   }
   for (const JobPointer& job : slow) {
     Host& its_host = host(*job);
-    if (!its_host.pace.may_send(now) || !its_host.pace.take_hedge()) continue;
+    if (!its_host.may_send(now) || !its_host.pace.take_hedge()) continue;
     job->hedged = true;
     send(job, its_host, true);
   }
@@ -307,12 +309,16 @@ bool TransferLoop::has_tried_enough(const Job& job, bool serving, Clock::time_po
 }
 
 bool TransferLoop::try_again(const JobPointer& job, const Attempt::Outcome& outcome) {
-  HostPace& pace = host(*job).pace;
+  Host& its_host = host(*job);
+  HostPace& pace = its_host.pace;
   const auto now = Clock::now();
   auto delay = jittered_delay(options_, job->attempts, random_);
   if (outcome.result.ok()) {
     if (const auto asked = asked_delay(*outcome.result)) delay += *asked;
-    if (is_throttling(outcome.result->status)) pace.throttled(delay, now);
+    if (is_throttling(outcome.result->status)) {
+      pace.throttled(delay, now);
+      its_host.budget.hold_back(now + delay);
+    }
   }
   if (!job->call.retry || has_tried_enough(*job, outcome.serving, now)) return false;
   if (now + delay > job->begin + job->call.patience) return false;
@@ -348,9 +354,11 @@ void TransferLoop::drop_live(const JobPointer& job) {
 int TransferLoop::poll_milliseconds(Clock::time_point now) const {
   auto until = now + (options_.hedge && !live_.empty() ? kHedgePoll : kLongestPoll);
   if (!delayed_.empty()) until = std::min(until, delayed_.begin()->first);
-  for (const auto& [name, host] : hosts_)
-    if (!host.waiting.empty() && host.pace.not_before() > now)
-      until = std::min(until, host.pace.not_before());
+  for (const auto& [name, host] : hosts_) {
+    const auto not_before = std::max(host.pace.not_before(), host.budget.not_before());
+    if (!host.waiting.empty() && not_before > now) until = std::min(until, not_before);
+    until = std::min(until, host.budget.next_look(host.wanted()));
+  }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
   return static_cast<int>(std::max<int64_t>(wait, 0));
 }

@@ -17,6 +17,7 @@
 #include "io/http/attempt.h"
 #include "io/http/fetcher.h"
 #include "io/http/host_pace.h"
+#include "io/http/node_budget.h"
 
 namespace headrace {
 
@@ -45,8 +46,15 @@ class TransferLoop {
     bool operator()(const JobPointer& a, const JobPointer& b) const;
   };
   struct Host {
-    explicit Host(const FetcherOptions& options) : pace(options) {}
+    Host(const FetcherOptions& options, const std::string& name)
+        : pace(options), budget(options.node_folder, name, options.max_in_flight) {}
+    bool may_send(Clock::time_point now) const {
+      return pace.may_send(now) && budget.may_send(pace.in_flight(), now);
+    }
+    unsigned wanted() const { return pace.wanted(waiting.size()); }
+
     HostPace pace;
+    NodeBudget budget;
     std::set<JobPointer, MoreUrgent> waiting;
   };
 

@@ -20,6 +20,7 @@
 #include <random>
 #include <thread>
 
+#include "child_process.h"
 #include "io/cache/cached_source.h"
 #include "io/cache/node_cache.h"
 #include "temporary_folder.h"
@@ -138,44 +139,6 @@ std::string only_object_file(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
     if (entry.path().extension() == ".object") return entry.path();
   return "";
-}
-
-#if defined(__SANITIZE_THREAD__)
-constexpr ptrdiff_t kThreadsOfItsOwn = 2;  // ThreadSanitizer has one
-#else
-constexpr ptrdiff_t kThreadsOfItsOwn = 1;
-#endif
-
-/// Threads that nobody joins (a store's answers) may still be on their way out. Sanitizers do not
-/// support a fork then: the child has no threads, but the locks that they held.
-void wait_for_threads_to_end() {
-  const auto threads = [] {
-    using Folder = std::filesystem::directory_iterator;
-    return std::distance(Folder("/proc/self/task"), Folder());
-  };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (threads() > kThreadsOfItsOwn && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(milliseconds(1));
-}
-
-/// Runs `work` in a child process; true is exit 0.
-template <typename Work>
-pid_t in_child_with_threads_here(const Work& work) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::_exit(work() ? 0 : 1);
-}
-
-template <typename Work>
-pid_t in_child(const Work& work) {
-  wait_for_threads_to_end();
-  return in_child_with_threads_here(work);
-}
-
-int wait_for(pid_t child) {
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return status;
 }
 
 TEST(NodeCache, ReadsFromTheStoreOnce) {
