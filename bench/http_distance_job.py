@@ -43,7 +43,7 @@ def http_distance(bench: Bench) -> list[Table]:
         def answers() -> float:
             """Of those that the far server gives late."""
             took = [
-                python("start_process.py", "headrace", f"http://127.0.0.1:{port}")["first"]
+                python("remote_first.py", f"http://127.0.0.1:{port}", bench.threads)["seconds"]
                 for port in (far, near)
             ]
             return (took[0] - took[1]) / DELAY
@@ -59,7 +59,7 @@ def http_distance(bench: Bench) -> list[Table]:
         )
         first = Table(
             "http_first_batch",
-            "From opening to the first raw batch of 256, 30 ms away: answers that it waited for",
+            "From opening to the first raw batch of 64, 30 ms away: answers that it waited for",
             "round trips",
             [Contender("Headrace", answers, kind="ours", note="beside a server without delay")],
             less_is_better=True,

@@ -18,7 +18,7 @@ class HostStats(NamedTuple):
     bytes_needed: int  #: of bodies that were delivered
     bytes_asked: int  #: of bodies that came over the wire
     first_byte_seconds: float  #: from sending to the first byte, summed over answers
-    depth: int  #: requests at once that fill the link, as found so far
+    depth: int  #: requests of 1 MiB or more at once that fill the link, as found so far
 
 
 def network_stats() -> dict[str, HostStats]:

@@ -6,7 +6,9 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kFirstDepth = 8;
+constexpr unsigned kLarge = 8;                // the weight of a large request
+constexpr unsigned kFirstDepth = 8 * kLarge;  // 64 of them, if they are small
+constexpr uint64_t kWeightBytes = uint64_t{128} << 10;
 constexpr auto kInterval = std::chrono::milliseconds(200);
 constexpr auto kHold = std::chrono::seconds(5);
 constexpr double kWorthIt = 1.05;                      // a deeper queue must bring a twentieth more
@@ -18,21 +20,29 @@ constexpr auto kShortestHedge = std::chrono::milliseconds(50);
 }  // namespace
 
 HostPace::HostPace(const FetcherOptions& options)
-    : most_(std::max(options.max_in_flight, 1U)), best_depth_(std::min(kFirstDepth, most_)) {
-  counters.depth = best_depth_;
+    : most_(std::max(options.max_in_flight, 1U)) {
+  set_depth(kFirstDepth);
+  best_depth_ = depth_;
 }
 
-bool HostPace::may_send(Clock::time_point now) const {
-  return in_flight_ < counters.depth && now >= not_before_;
+unsigned HostPace::weight_of(uint64_t bytes) {
+  return static_cast<unsigned>(std::clamp<uint64_t>(bytes / kWeightBytes, 1, kLarge));
+}
+
+void HostPace::set_depth(unsigned depth) {
+  depth_ = std::clamp(depth, 1U, kLarge * most_);
+  counters.depth = std::max(1U, depth_ / kLarge);
 }
 
 unsigned HostPace::wanted(size_t waiting) const {
-  const size_t deepest = std::max(std::min(2 * counters.depth, most_), in_flight_);
+  const unsigned weight = in_flight_ > 0 ? load_ / in_flight_ : 1;
+  const size_t deepest = std::max(std::min(2 * depth_ / weight, most_), in_flight_);
   return static_cast<unsigned>(std::min(in_flight_ + waiting, deepest));
 }
 
-void HostPace::sent(Clock::time_point now) {
+void HostPace::sent(unsigned weight, Clock::time_point now) {
   if (std::exchange(is_idle_, false)) begin_interval(now);
+  load_ += weight;
   ++in_flight_;
   ++counters.requests;
 }
@@ -43,8 +53,9 @@ void HostPace::begin_interval(Clock::time_point now) {
   was_full_ = false;
 }
 
-void HostPace::ended(bool waiting, Clock::time_point now) {
-  was_full_ |= waiting && in_flight_ >= counters.depth;
+void HostPace::ended(unsigned weight, bool waiting, Clock::time_point now) {
+  was_full_ |= waiting && is_full();
+  load_ -= weight;
   --in_flight_;
   is_idle_ = in_flight_ == 0 && !waiting;
   work_ += kRequestWork;
@@ -59,19 +70,18 @@ void HostPace::ended(bool waiting, Clock::time_point now) {
 void HostPace::climb(double rate, Clock::time_point now) {
   if (now < hold_until_) return;
   const bool helped = rate > best_rate_ * kWorthIt;
-  const bool is_trial = counters.depth != best_depth_;
+  const bool is_trial = depth_ != best_depth_;
   if (is_trial && !helped && !std::exchange(doubted_, true)) return;  // once more
   doubted_ = false;
   if (helped || !is_trial) {
     best_rate_ = rate;
-    best_depth_ = counters.depth;
+    best_depth_ = depth_;
     const bool first_climb = hold_until_ == Clock::time_point();
-    const unsigned more = first_climb ? counters.depth : std::max(1U, counters.depth / 2);
-    counters.depth = std::min(most_, counters.depth + more);
-    if (counters.depth == best_depth_) hold_until_ = now + kHold;
+    set_depth(depth_ + (first_climb ? depth_ : std::max(1U, depth_ / 2)));
+    if (depth_ == best_depth_) hold_until_ = now + kHold;
     return;
   }
-  counters.depth = best_depth_;
+  set_depth(best_depth_);
   hold_until_ = now + kHold;
 }
 
@@ -83,8 +93,8 @@ void HostPace::answered(std::chrono::nanoseconds first_byte) {
 
 void HostPace::throttled(std::chrono::milliseconds delay, Clock::time_point now) {
   ++counters.throttled;
-  counters.depth = std::max(1U, counters.depth / 2);
-  best_depth_ = counters.depth;
+  set_depth(depth_ / 2);
+  best_depth_ = depth_;
   best_rate_ = 0;
   hold_until_ = now + kHold;
   not_before_ = std::max(not_before_, now + delay);

@@ -1,5 +1,8 @@
 // How many requests one host gets at once, and whether it may be asked again after a failure.
 //
+// Large requests fill a link sooner than small ones, of which eight times as many may be under way:
+// the first rows of a run are many small ones, and wait for one answer and not for thirty.
+//
 // The depth that fills the link is found by climbing: while requests wait, it doubles as long as
 // the rate grows with it, and stays where it twice did not help; now and then half as much more is
 // tried. A host that says "slow down" (429, 503) halves it and gets no request before the time it
@@ -23,7 +26,10 @@ class HostPace {
 
   explicit HostPace(const FetcherOptions& options);
 
-  bool may_send(Clock::time_point now) const;
+  /// What a request of so many bytes, sent or asked for, counts for: 1 to 8, that from 1 MiB on.
+  static unsigned weight_of(uint64_t bytes);
+
+  bool may_send(Clock::time_point now) const { return !is_full() && now >= not_before_; }
   /// When a request that may not be sent now may be; the past if only the depth is in the way.
   Clock::time_point not_before() const { return not_before_; }
 
@@ -32,7 +38,7 @@ class HostPace {
   unsigned wanted(size_t waiting) const;
 
   /// The first one after a pause begins an interval.
-  void sent(Clock::time_point now);
+  void sent(unsigned weight, Clock::time_point now);
   /// A call got what it asked for.
   void succeeded() { ++successes_; }
   /// Bytes of a body came: rates are of what comes, not of requests that happen to end together.
@@ -41,7 +47,7 @@ class HostPace {
     work_ += bytes;
   }
   /// An attempt ended. `waiting`: other requests of this host wait for their turn.
-  void ended(bool waiting, Clock::time_point now);
+  void ended(unsigned weight, bool waiting, Clock::time_point now);
   void answered(std::chrono::nanoseconds first_byte);
   void throttled(std::chrono::milliseconds delay, Clock::time_point now);
 
@@ -58,12 +64,16 @@ class HostPace {
   HostCounters counters;
 
  private:
+  bool is_full() const { return in_flight_ >= most_ || load_ >= depth_; }
+  void set_depth(unsigned depth);
   void begin_interval(Clock::time_point now);
   void climb(double rate, Clock::time_point now);
   void find_slow_first_byte();
 
   const unsigned most_;
   unsigned in_flight_ = 0;
+  unsigned load_ = 0;   // the weights of those
+  unsigned depth_ = 0;  // at which no more is sent, in weights
   Clock::time_point not_before_{};
   uint64_t answers_ = 0;
   uint64_t successes_ = 0;
@@ -79,7 +89,7 @@ class HostPace {
   // of the climb
   double best_rate_ = 0;
   bool doubted_ = false;  // a deeper queue did not help in one interval, which may be chance
-  unsigned best_depth_;
+  unsigned best_depth_ = 0;
   Clock::time_point hold_until_{};
 };
 

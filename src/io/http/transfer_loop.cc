@@ -184,6 +184,7 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   HttpRequest request = job->request;
   Live live{.attempt = nullptr, .job = job, .memory = nullptr};
   request.into = job->rest();
+  live.weight = HostPace::weight_of(std::max(request.into.size(), request.body.size()));
   if (hedge) {
     live.memory = std::make_unique_for_overwrite<std::byte[]>(request.into.size());
     request.into = MutableBytes(live.memory.get(), request.into.size());
@@ -202,9 +203,9 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   live.attempt = std::make_unique<Attempt>(options_, job->call, std::move(request), host.pace,
                                            handles_.take());
   CURL* easy = live.attempt->handle();
+  host.pace.sent(live.weight, Clock::now());
   live_[easy] = std::move(live);
   curl().multi_add_handle(multi_.get(), easy);
-  host.pace.sent(Clock::now());
 }
 
 bool TransferLoop::collect_ended() {
@@ -228,7 +229,7 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
 
   Host& its_host = host(*job);
   HostPace& pace = its_host.pace;
-  pace.ended(!its_host.waiting.empty(), Clock::now());
+  pace.ended(live.weight, !its_host.waiting.empty(), Clock::now());
   if (const auto first_byte = live.attempt->first_byte()) pace.answered(*first_byte);
 
   Attempt::Outcome outcome = live.attempt->finish(code);
@@ -344,7 +345,7 @@ void TransferLoop::drop_live(const JobPointer& job) {
       ++it;
       continue;
     }
-    host(*job).pace.ended(false, Clock::now());
+    host(*job).pace.ended(it->second.weight, false, Clock::now());
     curl().multi_remove_handle(multi_.get(), it->first);
     it = live_.erase(it);
     --job->live;

@@ -40,6 +40,7 @@ class TransferLoop {
   struct Live {
     std::unique_ptr<Attempt> attempt;
     JobPointer job;
+    unsigned weight = 1;                  // with the host's pace
     std::unique_ptr<std::byte[]> memory;  // of a hedge, which may not write into the call's
   };
   struct MoreUrgent {

@@ -27,11 +27,13 @@ struct Link {
   std::vector<Request> requests = {};
   Clock::time_point now{std::chrono::hours(1)};
 
+  unsigned weight() const { return HostPace::weight_of(static_cast<uint64_t>(request)); }
+
   // As long as there is always another request that waits.
   void run(HostPace& pace, milliseconds how_long) {
     for (const auto end = now + how_long; now < end; now += milliseconds(1)) {
       while (pace.may_send(now)) {
-        pace.sent(now);
+        pace.sent(weight(), now);
         requests.push_back({now + delay, request});
       }
       const auto flowing =
@@ -44,12 +46,12 @@ struct Link {
         each.left -= share;
       }
       const auto ended = std::erase_if(requests, [](const Request& r) { return r.left <= 0; });
-      for (size_t i = 0; i < ended; ++i) pace.ended(true, now);
+      for (size_t i = 0; i < ended; ++i) pace.ended(weight(), true, now);
     }
   }
 
   void finish(HostPace& pace) {
-    for (size_t i = 0; i < requests.size(); ++i) pace.ended(false, now);
+    for (size_t i = 0; i < requests.size(); ++i) pace.ended(weight(), false, now);
     requests.clear();
   }
 };
@@ -102,6 +104,21 @@ TEST(HostPace, ClimbsFromOneRequestAtATime) {
   ASSERT_EQ(pace.counters.depth, 1U);
   link.run(pace, milliseconds(40'000));
   EXPECT_GE(pace.counters.depth, 16U);
+}
+
+// The first rows of a run shall wait for one answer, the first blocks not share the link with many.
+TEST(HostPace, EightTimesAsManySmallRequestsMayBeUnderWay) {
+  const auto at_once = [](uint64_t bytes, FetcherOptions options = {}) {
+    HostPace pace(options);
+    const Clock::time_point now{std::chrono::hours(1)};
+    for (; pace.may_send(now); pace.sent(HostPace::weight_of(bytes), now));
+    return pace.in_flight();
+  };
+  EXPECT_EQ(at_once(100'000), 64U);
+  EXPECT_EQ(at_once(512 << 10), 16U);
+  EXPECT_EQ(at_once(8 << 20), 8U);
+  EXPECT_EQ(at_once(100'000, {.max_in_flight = 5}), 5U);
+  EXPECT_EQ(at_once(8 << 20, {.max_in_flight = 5}), 5U);
 }
 
 // What came before a pause, and the pause, are no part of the next rate.
