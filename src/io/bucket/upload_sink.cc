@@ -14,6 +14,7 @@ constexpr auto kBetweenTries = std::chrono::milliseconds(200);
 constexpr auto kPatienceToRemove = std::chrono::seconds(5);
 constexpr auto kPatienceToLook = std::chrono::seconds(30);
 constexpr int kMostPages = 100;
+constexpr const char* kAgain = "Run the same command again.";
 
 // Nothing if that cannot be found out: then all parts are sent.
 Unfinished find_unfinished(const BucketService& service, Fetcher& fetcher, const std::string& key) {
@@ -118,6 +119,7 @@ Status UploadSink::begin() {
     held_.clear();
     upload_.id.clear();
   }
+  resumes_ = !held_.empty();
   if (upload_.id.empty()) HR_CHECK(ask_for_id());
   begun_ = true;
   return {};
@@ -209,12 +211,16 @@ Status UploadSink::join_parts() {
 }
 
 Error UploadSink::failure(const HttpResponse& answer) {
-  if (!begun_ || !service_->is_lost(answer)) return service_->error("write", name_, answer);
+  if (!begun_ || !service_->is_lost(answer)) {
+    Error error = service_->error("write", name_, answer);
+    if (resumes_ && error.hint.empty()) error.hint = kAgain;  // a part is not replaced everywhere
+    return error;
+  }
   end_ = UploadEnd::kLost;
   return {.code = Code::kChanged,
           .message = "another writer of this object has ended or changed its upload",
           .origin = {.shard = name_},
-          .hint = "Run the same command again."};
+          .hint = kAgain};
 }
 
 Status UploadSink::wait_for(size_t most_in_flight) {

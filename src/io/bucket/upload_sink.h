@@ -63,6 +63,7 @@ class UploadSink : public ByteSink {
   uint64_t bytes_ = 0;  // of the parts
   bool begun_ = false;
   UploadEnd end_ = UploadEnd::kGivenUp;
+  bool resumes_ = false;
   Held held_;  // what was not used yet of unfinished uploads
   Upload upload_;
 
