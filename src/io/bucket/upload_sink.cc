@@ -12,7 +12,7 @@ constexpr int kConflict = 409;
 constexpr int kMostTries = 5;
 constexpr auto kBetweenTries = std::chrono::milliseconds(200);
 constexpr auto kPatienceToRemove = std::chrono::seconds(5);
-constexpr auto kPatienceToLook = std::chrono::seconds(30);
+constexpr auto kPatienceToLook = std::chrono::seconds(10);
 constexpr int kMostPages = 100;
 constexpr const char* kAgain = "Run the same command again.";
 
@@ -216,11 +216,13 @@ Error UploadSink::failure(const HttpResponse& answer) {
     if (resumes_ && error.hint.empty()) error.hint = kAgain;  // a part is not replaced everywhere
     return error;
   }
-  end_ = UploadEnd::kLost;
+  // What we began may be another writer's by now. What we took up and cannot complete is removed,
+  // so that the next one begins anew.
+  if (!resumes_) end_ = UploadEnd::kLost;
   return {.code = Code::kChanged,
-          .message = "another writer of this object has ended or changed its upload",
+          .message = "the upload of this object is gone, or is not as it was sent",
           .origin = {.shard = name_},
-          .hint = kAgain};
+          .hint = std::string("Another writer may have ended it. ") + kAgain};
 }
 
 Status UploadSink::wait_for(size_t most_in_flight) {
