@@ -7,12 +7,14 @@
 #include "io/ais/cluster_map.h"
 #include "io/az/az_service.h"
 #include "io/bucket/bearer.h"
+#include "io/bucket/part_object.h"
 #include "io/gs/gs_service.h"
 #include "io/hf/hf_listing.h"
 #include "io/http/multistatus.h"
 #include "io/s3/answers.h"
 #include "io/s3/aws_profile.h"
 #include "io/s3/credential_chain.h"
+#include "io/s3/s3_service.h"
 #include "io/s3/service_error.h"
 #include "io/timestamp.h"
 
@@ -37,6 +39,21 @@ void check_listings(const std::string& text) {
     require(is_safe_path(folder) && folder.starts_with("a b/"));
 }
 
+// What is held there is named in a completion, and at Google removed after it.
+void check_unfinished(const GsService& google, const AzService& azure, const HttpResponse& answer) {
+  static const S3Service aws("s3", "bucket", {}, nullptr);
+  Unfinished found;
+  if (google.parse_unfinished("key", answer, &found).ok())
+    for (const auto& [proof, part] : found.parts)
+      require(is_part_object(part.mark) && part.mark.starts_with("key"));
+  static_cast<void>(azure.parse_unfinished("key", answer, &found));
+  for (const char* id : {"", "an-upload"}) {
+    found = {.id = id};
+    if (!aws.parse_unfinished("key", answer, &found).ok()) continue;
+    require(found.is_whole || !found.id.empty());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -58,6 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   answer.body = text;
   static_cast<void>(google.parse_list(answer));
   static_cast<void>(azure.parse_list(answer));
+  check_unfinished(google, azure, answer);
   static_cast<void>(parse_token(answer, "a service"));
   AwsProfiles profiles;
   profiles.add(text, true);

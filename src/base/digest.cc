@@ -51,6 +51,14 @@ std::string Sha256Stream::hex() {
   return headrace::hex(std::as_bytes(std::span(digest).first(size)));
 }
 
+std::string md5(ByteView bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_md5(), nullptr) != 1)
+    throw std::bad_alloc();
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
 std::string hmac_sha256(std::string_view key, std::string_view message) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;

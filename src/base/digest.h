@@ -1,5 +1,6 @@
-// Digests: XXH3 (fast, for data) and SHA-256 (for the chain from the manifest to its tables).
-// Thread-safety: functions are pure; one hasher object belongs to one thread at a time.
+// Digests: XXH3 (fast, for data), SHA-256 (for the chain from the manifest to its tables), MD5
+// (what bucket services say of an object's bytes). Thread-safety: functions are pure; one hasher
+// object belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +55,9 @@ class Sha256Stream {
   };
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
+
+/// MD5: 16 bytes, as they are. For comparing with what a service computed; it protects nothing.
+std::string md5(ByteView bytes);
 
 /// HMAC with SHA-256: 32 bytes, as they are.
 std::string hmac_sha256(std::string_view key, std::string_view message);

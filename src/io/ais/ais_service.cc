@@ -140,16 +140,15 @@ Result<std::string> AisService::parse_upload(const HttpResponse& answer) const {
   return answer.body.substr(begin, end + 1 - begin);
 }
 
-HttpCall AisService::put_part(const Upload& upload, size_t number,
-                              const std::shared_ptr<const std::string>& body) const {
-  HttpCall put =
-      call("PUT", upload.key, upload_query(upload) + "&partNumber=" + std::to_string(number + 1));
-  set_large_body(put.request, body);
-  return put;
+std::string AisService::part_name(const Upload&, size_t number, ByteView) const {
+  return std::to_string(number + 1);
 }
 
-std::string AisService::part_mark(const HttpResponse&, size_t number) const {
-  return std::to_string(number + 1);
+HttpCall AisService::put_part(const Upload& upload, const std::string& name,
+                              const std::shared_ptr<const std::string>& body) const {
+  HttpCall put = call("PUT", upload.key, upload_query(upload) + "&partNumber=" + name);
+  set_large_body(put.request, body);
+  return put;
 }
 
 HttpCall AisService::complete_upload(const Upload& upload, bool) const {
@@ -162,8 +161,8 @@ HttpCall AisService::complete_upload(const Upload& upload, bool) const {
   return complete;
 }
 
-std::vector<HttpCall> AisService::remove_parts(const Upload& upload, bool completed) const {
-  if (completed) return {};
+std::vector<HttpCall> AisService::remove_parts(const Upload& upload, UploadEnd end) const {
+  if (end != UploadEnd::kGivenUp) return {};
   HttpCall abort = call("DELETE", upload.key, upload_query(upload));
   set_json(abort.request, {{"action", "mpt-abort"}});
   return {std::move(abort)};

@@ -35,11 +35,11 @@ class AisService : public BucketService {
   UploadLimits limits() const override;
   HttpCall begin_upload(const std::string& key) const override;
   Result<std::string> parse_upload(const HttpResponse& answer) const override;
-  HttpCall put_part(const Upload& upload, size_t number,
+  std::string part_name(const Upload& upload, size_t number, ByteView body) const override;
+  HttpCall put_part(const Upload& upload, const std::string& name,
                     const std::shared_ptr<const std::string>& body) const override;
-  std::string part_mark(const HttpResponse& answer, size_t number) const override;
   HttpCall complete_upload(const Upload& upload, bool if_absent) const override;
-  std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const override;
+  std::vector<HttpCall> remove_parts(const Upload& upload, UploadEnd end) const override;
 
   bool recover(const HttpResponse&) const override { return false; }
   Error error(std::string_view action, const std::string& object,

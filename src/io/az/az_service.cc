@@ -1,26 +1,21 @@
 #include "io/az/az_service.h"
 
-#include <charconv>
 #include <sstream>
 
 #include "base/base64.h"
+#include "base/digest.h"
 #include "base/try.h"
+#include "io/bucket/whole_number.h"
 #include "io/bucket/xml.h"
 #include "io/s3/service_error.h"
 #include "io/timestamp.h"
-#include "io/unique_id.h"
 
 namespace headrace {
 namespace {
 
 constexpr const char* kVersion = "2021-08-06";
 
-// All of one length, as Azure asks.
-std::string block_id(const Upload& upload, size_t number) {
-  std::string digits = std::to_string(number);
-  digits.insert(0, 6 - std::min<size_t>(digits.size(), 6), '0');
-  return base64(upload.id + "-" + digits);
-}
+constexpr size_t kDigestDigits = 32;
 
 void give_body(HttpCall* call, std::shared_ptr<const std::string> body, const char* type) {
   call->request.body = as_bytes(*body);
@@ -89,16 +84,15 @@ Result<ListPage> AzService::parse_list(const HttpResponse& answer) const {
   };
   for (const pugi::xml_node blob : root.child("Blobs").children("Blob")) {
     const std::string size = blob.child("Properties").child_value("Content-Length");
-    uint64_t bytes = 0;
-    const auto [end, problem] = std::from_chars(size.data(), size.data() + size.size(), bytes);
-    if (problem != std::errc() || end != size.data() + size.size())
+    const auto bytes = whole_number(size);
+    if (!bytes)
       return Error{.code = Code::kFailure,
                    .message = "the listing gives '" + size + "' as the size of a blob",
                    .origin = {.shard = name_}};
     const std::string modified = blob.child("Properties").child_value("Last-Modified");
     std::string etag = blob.child("Properties").child_value("Etag");
     std::erase(etag, '"');  // here they are without, but for old servers
-    page.entries.push_back({name_of(blob), bytes, parse_http_time(modified), std::move(etag)});
+    page.entries.push_back({name_of(blob), *bytes, parse_http_time(modified), std::move(etag)});
   }
   for (const pugi::xml_node prefix : root.child("Blobs").children("BlobPrefix"))
     page.prefixes.push_back(name_of(prefix));
@@ -106,27 +100,46 @@ Result<ListPage> AzService::parse_list(const HttpResponse& answer) const {
   return page;
 }
 
-HttpCall AzService::begin_upload(const std::string&) const {
-  HttpCall nothing;
-  nothing.request.method.clear();
-  return nothing;
+// All of one length, as Azure asks.
+std::string AzService::part_name(const Upload&, size_t number, ByteView body) const {
+  std::string digits = std::to_string(number);
+  digits.insert(0, 6 - std::min<size_t>(digits.size(), 6), '0');
+  return base64(sha256_hex(body).substr(0, kDigestDigits) + "-" + digits);
 }
 
-Result<std::string> AzService::parse_upload(const HttpResponse&) const { return unique_id(); }
-
-HttpCall AzService::put_part(const Upload& upload, size_t number,
+HttpCall AzService::put_part(const Upload& upload, const std::string& name,
                              const std::shared_ptr<const std::string>& body) const {
-  HttpCall put =
-      call("PUT", upload.key, {{"comp", "block"}, {"blockid", block_id(upload, number)}});
+  HttpCall put = call("PUT", upload.key, {{"comp", "block"}, {"blockid", name}});
   give_body(&put, body, "application/octet-stream");
   return put;
+}
+
+HttpCall AzService::list_unfinished(const std::string& key, const Unfinished&) const {
+  return call("GET", key, {{"comp", "blocklist"}, {"blocklisttype", "uncommitted"}});
+}
+
+Status AzService::parse_unfinished(const std::string&, const HttpResponse& answer,
+                                   Unfinished* found) const {
+  pugi::xml_document document;
+  HR_TRY(const pugi::xml_node root, parse_xml(&document, answer.body, "BlockList", name_));
+  for (const pugi::xml_node block : root.child("UncommittedBlocks").children("Block")) {
+    const std::string id = block.child_value("Name");
+    if (const auto bytes = whole_number(block.child_value("Size")); bytes)
+      found->parts[id] = {*bytes, id};
+  }
+  found->is_whole = true;
+  return {};
+}
+
+// Whoever commits a list ends all other blocks of the blob.
+bool AzService::is_lost(const HttpResponse& answer) const {
+  return answer.status == 400 && parse_fault(answer.body).code == "InvalidBlockList";
 }
 
 HttpCall AzService::complete_upload(const Upload& upload, bool if_absent) const {
   pugi::xml_document document;
   pugi::xml_node list = document.append_child("BlockList");
-  for (size_t i = 0; i < upload.parts.size(); ++i)
-    list.append_child("Latest").text() = block_id(upload, i).c_str();
+  for (const std::string& id : upload.parts) list.append_child("Latest").text() = id.c_str();
   std::ostringstream text;
   document.save(text, "", pugi::format_raw);
   HttpCall complete = call("PUT", upload.key, {{"comp", "blocklist"}});

@@ -1,6 +1,7 @@
 // The requests of Azure Blob Storage, for block blobs. Thread-safe.
 //
-// Parts are blocks that Azure forgets after a week if no list names them.
+// Parts are blocks that Azure forgets after a week if no list names them. A block's id has the
+// digest of its bytes, because listings of such blocks tell only ids and sizes.
 #pragma once
 
 #include <functional>
@@ -31,15 +32,19 @@ class AzService : public BucketService {
   HttpCall list(const ListRequest& request) const override;
   Result<ListPage> parse_list(const HttpResponse& answer) const override;
   UploadLimits limits() const override { return {uint64_t{8} << 20, 50'000}; }
-  HttpCall begin_upload(const std::string&) const override;
-  Result<std::string> parse_upload(const HttpResponse&) const override;
-  HttpCall put_part(const Upload& upload, size_t number,
+  HttpCall begin_upload(const std::string&) const override { return nothing_to_ask(); }
+  Result<std::string> parse_upload(const HttpResponse&) const override { return std::string(); }
+  std::string part_name(const Upload&, size_t number, ByteView body) const override;
+  HttpCall put_part(const Upload& upload, const std::string& name,
                     const std::shared_ptr<const std::string>& body) const override;
-  std::string part_mark(const HttpResponse&, size_t) const override { return ""; }
+  HttpCall list_unfinished(const std::string& key, const Unfinished&) const override;
+  Status parse_unfinished(const std::string& key, const HttpResponse& answer,
+                          Unfinished* found) const override;
+  bool is_lost(const HttpResponse& answer) const override;
   HttpCall complete_upload(const Upload& upload, bool if_absent) const override;
   /// A conditional put that finds a blob: 409 there, 412 elsewhere.
   HttpResponse truth(HttpResponse answer) const override;
-  std::vector<HttpCall> remove_parts(const Upload&, bool) const override { return {}; }
+  std::vector<HttpCall> remove_parts(const Upload&, UploadEnd) const override { return {}; }
   bool recover(const HttpResponse&) const override { return false; }
   Error error(std::string_view action, const std::string& object,
               const HttpResponse& answer) const override;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,13 +42,35 @@ struct ListPage {
 struct Upload {
   std::string key;
   std::string id = {};                  ///< as the service named it
-  std::vector<std::string> parts = {};  ///< what each part's answer is remembered by
+  std::vector<std::string> parts = {};  ///< what each part is remembered by
+  std::vector<std::string> spent = {};  ///< parts that were joined into some of `parts`
+};
+
+enum class UploadEnd {
+  kCompleted,
+  kGivenUp,  ///< by us
+  kLost,     ///< another writer of the key has ended it, or changed it
+};
+
+/// What a service still holds of uploads of one key that nobody completed.
+struct Unfinished {
+  struct Part {
+    uint64_t bytes = 0;
+    std::string mark;  ///< for Upload::parts
+  };
+  std::string id = {};                     ///< Upload::id of the one that has these parts, or ""
+  std::map<std::string, Part> parts = {};  ///< by BucketService::proof()
+  std::string next = {};                   ///< where the listing goes on
+  bool is_whole = false;                   ///< there is no more to ask for
 };
 
 struct UploadLimits {
   uint64_t part_bytes = 8 << 20;  ///< also the largest object that is put in one request
   uint64_t most_parts = 10'000;
 };
+
+/// For operations that a service does not need: without a method, not to be sent.
+HttpCall nothing_to_ask();
 
 class BucketService {
  public:
@@ -76,21 +99,43 @@ class BucketService {
   virtual Result<ListPage> parse_list(const HttpResponse& answer) const = 0;
 
   virtual UploadLimits limits() const { return {}; }
-  /// Asks for Upload::id. With an empty method: nothing has to be asked.
+  /// Asks for Upload::id, or nothing_to_ask().
   virtual HttpCall begin_upload(const std::string& key) const = 0;
   virtual Result<std::string> parse_upload(const HttpResponse& answer) const = 0;
-  /// `number` counts from 0. `body` is the part.
-  virtual HttpCall put_part(const Upload& upload, size_t number,
+  /// What the service is to call a part. `number` counts from 0.
+  virtual std::string part_name(const Upload& upload, size_t number, ByteView body) const = 0;
+  virtual HttpCall put_part(const Upload& upload, const std::string& name,
                             const std::shared_ptr<const std::string>& body) const = 0;
-  /// What Upload::parts keeps of a part.
-  virtual std::string part_mark(const HttpResponse& answer, size_t number) const = 0;
+  /// What Upload::parts keeps of a part that was put.
+  virtual std::string part_mark(const HttpResponse&, const std::string& name) const { return name; }
+
+  /// Asks for what is held of the key, beyond what `found` has; or nothing_to_ask(), where the
+  /// service does not tell.
+  virtual HttpCall list_unfinished(const std::string& /*key*/, const Unfinished& /*found*/) const {
+    return nothing_to_ask();
+  }
+  /// Adds it to `found`.
+  virtual Status parse_unfinished(const std::string& /*key*/, const HttpResponse&,
+                                  Unfinished* /*found*/) const {
+    return {};
+  }
+  /// Two parts with one proof and as many bytes are equal, and can stand for each other. May digest
+  /// the body.
+  virtual std::string proof(const std::string& name, ByteView /*body*/) const { return name; }
+
+  /// One round of making fewer parts, where a completion takes only so many: `upload` has them
+  /// afterwards, once the calls have been answered. Nothing if a completion takes all.
+  virtual std::vector<HttpCall> join_parts(Upload*) const { return {}; }
   virtual HttpCall complete_upload(const Upload& upload, bool if_absent) const = 0;
+  /// Whether the answer to a part, a join or a completion says that what was sent is there no more:
+  /// another writer of the key has ended the upload, or changed it.
+  virtual bool is_lost(const HttpResponse& answer) const { return answer.status == 404; }
   /// A successful answer whose body says that it is none, as one with the status it should have
   /// had.
   virtual HttpResponse truth(HttpResponse answer) const { return answer; }
-  /// What removes the parts of an upload that was given up, or is complete; nothing where the
-  /// service forgets them by itself.
-  virtual std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const = 0;
+  /// What removes the parts of an upload that has ended; nothing where the service forgets them by
+  /// itself, or they may be another writer's.
+  virtual std::vector<HttpCall> remove_parts(const Upload& upload, UploadEnd end) const = 0;
   /// Whether an object with this ETag is what the upload's completion makes.
   virtual bool is_completed(const Upload&, const std::string& /*etag*/) const { return false; }
 
@@ -107,5 +152,7 @@ class BucketService {
 /// errors are answers here.
 Result<HttpResponse> send_to(const BucketService& service, Fetcher& fetcher,
                              const std::function<HttpCall()>& make);
+/// Sends all at once, as far as the host lets, and waits for all. The answers are in order.
+std::vector<Result<HttpResponse>> send_all(Fetcher& fetcher, std::vector<HttpCall> calls);
 
 }  // namespace headrace

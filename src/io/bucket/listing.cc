@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "io/bucket/part_object.h"
 #include "io/remote_source.h"
 
 namespace headrace {
@@ -95,6 +96,7 @@ Result<std::vector<StoreEntry>> list_bucket(const BucketService& service, Fetche
   entries.reserve(all.entries.size());
   for (ListedObject& object : all.entries) {
     if (object.bytes == 0 && object.path.ends_with('/')) continue;
+    if (is_part_object(object.path)) continue;
     const std::string identity =
         object_identity(service.name() + "/" + object.path, object.version, object.bytes);
     const uint64_t hash = identity.empty() ? 0 : xxh3(as_bytes(identity));

@@ -10,7 +10,7 @@ namespace headrace {
 
 /// Whole keys, sorted. A listing of one page is one request; of a larger one the folders right
 /// below the prefix are listed in parallel. "Folders" that consoles make, empty objects whose key
-/// ends in '/', are left out.
+/// ends in '/', and parts of objects that are not whole yet (part_object.h) are left out.
 Result<std::vector<StoreEntry>> list_bucket(const BucketService& service, Fetcher& fetcher,
                                             const std::string& prefix);
 

@@ -12,6 +12,25 @@ constexpr int kConflict = 409;
 constexpr int kMostTries = 5;
 constexpr auto kBetweenTries = std::chrono::milliseconds(200);
 constexpr auto kPatienceToRemove = std::chrono::seconds(5);
+constexpr auto kPatienceToLook = std::chrono::seconds(10);
+constexpr int kMostPages = 100;
+constexpr const char* kAgain = "Run the same command again.";
+
+// Nothing if that cannot be found out: then all parts are sent.
+Unfinished find_unfinished(const BucketService& service, Fetcher& fetcher, const std::string& key) {
+  Unfinished found;
+  for (int page = 0; page < kMostPages && !found.is_whole; ++page) {
+    if (service.list_unfinished(key, found).request.method.empty()) return {};
+    const auto answer = send_to(service, fetcher, [&] {
+      HttpCall call = service.list_unfinished(key, found);
+      call.patience = kPatienceToLook;
+      return call;
+    });
+    if (!answer.ok() || !answer->is_success()) return {};
+    if (!service.parse_unfinished(key, *answer, &found).ok()) return {};
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -26,10 +45,9 @@ UploadSink::UploadSink(std::shared_ptr<Fetcher> fetcher,
 UploadSink::~UploadSink() {
   static_cast<void>(wait_for(0));
   if (!begun_) return;
-  for (HttpCall& call : service_->remove_parts(upload_, done_)) {
-    call.patience = kPatienceToRemove;
-    static_cast<void>(fetcher_->send(std::move(call)));
-  }
+  std::vector<HttpCall> calls = service_->remove_parts(upload_, end_);
+  for (HttpCall& call : calls) call.patience = kPatienceToRemove;
+  static_cast<void>(send_all(*fetcher_, std::move(calls)));
 }
 
 Status UploadSink::append(ByteView bytes) {
@@ -60,6 +78,7 @@ Result<bool> UploadSink::finish(bool if_absent) {
   if (begun_) {
     HR_CHECK(send_part());
     HR_CHECK(wait_for(0));
+    HR_CHECK(join_parts());
   }
   const auto whole = std::make_shared<const std::string>(std::move(buffer_));
   for (int tries = 1;; ++tries) {
@@ -67,10 +86,10 @@ Result<bool> UploadSink::finish(bool if_absent) {
     if (answer.is_success()) break;
     if (if_absent && answer.status == 412) return false;
     const bool again = answer.status == kConflict || answer.status >= 500;
-    if (!again || tries == kMostTries) return service_->error("write", name_, answer);
+    if (!again || tries == kMostTries) return failure(answer);
     std::this_thread::sleep_for(kBetweenTries);
   }
-  done_ = true;
+  end_ = UploadEnd::kCompleted;
   return true;
 }
 
@@ -80,16 +99,33 @@ Result<HttpResponse> UploadSink::put(const std::shared_ptr<const std::string>& b
 }
 
 // If the answer to a completion is lost, the second attempt finds no upload: it has become the
-// object.
+// object. Or another writer of the same bytes has taken it up and completed it.
 Result<HttpResponse> UploadSink::complete(bool if_absent) {
   HR_TRY(HttpResponse answer, send_to(*service_, *fetcher_, [&] {
            return service_->complete_upload(upload_, if_absent);
          }));
-  if (answer.status == 404 && is_ours()) answer.status = 200;
+  if (service_->is_lost(answer) && is_ours()) answer.status = 200;
   return answer;
 }
 
+// Whoever began an upload with an id may still be writing it, maybe other bytes: it is taken up if
+// it begins as ours does.
 Status UploadSink::begin() {
+  Unfinished found = find_unfinished(*service_, *fetcher_, upload_.key);
+  held_ = std::move(found.parts);
+  upload_.id = std::move(found.id);
+  if (!upload_.id.empty() &&
+      find_held(service_->part_name(upload_, 0, as_bytes(buffer_))) == held_.end()) {
+    held_.clear();
+    upload_.id.clear();
+  }
+  resumes_ = !held_.empty();
+  if (upload_.id.empty()) HR_CHECK(ask_for_id());
+  begun_ = true;
+  return {};
+}
+
+Status UploadSink::ask_for_id() {
   HttpResponse answer;
   if (!service_->begin_upload(upload_.key).request.method.empty()) {
     HR_TRY(answer,
@@ -97,8 +133,15 @@ Status UploadSink::begin() {
     if (!answer.is_success()) return service_->error("write", name_, answer);
   }
   HR_TRY(upload_.id, service_->parse_upload(answer));
-  begun_ = true;
   return {};
+}
+
+// Of the part in the buffer.
+UploadSink::Held::iterator UploadSink::find_held(const std::string& name) {
+  if (held_.empty()) return held_.end();
+  const auto found = held_.find(service_->proof(name, as_bytes(buffer_)));
+  const bool equal = found != held_.end() && found->second.bytes == buffer_.size();
+  return equal ? found : held_.end();
 }
 
 Status UploadSink::send_part() {
@@ -110,43 +153,76 @@ Status UploadSink::send_part() {
                  .message = "the object is larger than the service takes in parts",
                  .origin = {.shard = name_},
                  .hint = "Write smaller shards."};
+  std::string name = service_->part_name(upload_, number, as_bytes(buffer_));
+  bytes_ += buffer_.size();
+  if (const auto held = find_held(name); held != held_.end()) {
+    buffer_.clear();
+    add_part(std::move(held->second.mark), 0);
+    held_.erase(held);  // one part for one place
+    return {};
+  }
   HR_CHECK(wait_for(kMostAtOnce - 1));
   HR_CHECK(service_->ready());
-  bytes_ += buffer_.size();
   const auto body = std::make_shared<const std::string>(std::move(buffer_));
   buffer_ = {};
   buffer_.reserve(limits_.part_bytes);
-  {
-    const std::lock_guard lock(mutex_);
-    upload_.parts.emplace_back();
-    ++in_flight_;
-  }
-  start_part(number, body, true);
+  add_part(name, 1);
+  start_part({number, std::move(name), body}, true);
   return {};
 }
 
-void UploadSink::start_part(size_t number, const std::shared_ptr<const std::string>& body,
-                            bool again) {
-  fetcher_->start(service_->put_part(upload_, number, body),
-                  [this, number, body, again](Result<HttpResponse> answer) {
-                    part_done(number, body, again, std::move(answer));
+void UploadSink::add_part(std::string mark, size_t in_flight) {
+  const std::lock_guard lock(mutex_);
+  upload_.parts.push_back(std::move(mark));
+  in_flight_ += in_flight;
+}
+
+void UploadSink::start_part(const Part& part, bool again) {
+  fetcher_->start(service_->put_part(upload_, part.name, part.body),
+                  [this, part, again](Result<HttpResponse> answer) {
+                    part_done(part, again, std::move(answer));
                   });
 }
 
 // On the fetcher's thread.
-void UploadSink::part_done(size_t number, const std::shared_ptr<const std::string>& body,
-                           bool again, Result<HttpResponse> answer) {
+void UploadSink::part_done(const Part& part, bool again, Result<HttpResponse> answer) {
   if (again && answer.ok() && !answer->is_success() && service_->recover(*answer))
-    return start_part(number, body, false);
+    return start_part(part, false);
   const std::lock_guard lock(mutex_);
   if (!answer.ok())
     failed_ = std::move(answer).error();
   else if (!answer->is_success())
-    failed_ = service_->error("write", name_, *answer);
+    failed_ = failure(*answer);
   else
-    upload_.parts[number] = service_->part_mark(*answer, number);
+    upload_.parts[part.number] = service_->part_mark(*answer, part.name);
   --in_flight_;
   changed_.notify_all();
+}
+
+Status UploadSink::join_parts() {
+  for (;;) {
+    std::vector<HttpCall> round = service_->join_parts(&upload_);
+    if (round.empty()) return {};
+    for (Result<HttpResponse>& answer : send_all(*fetcher_, std::move(round))) {
+      HR_TRY(const HttpResponse joined, std::move(answer));
+      if (!joined.is_success()) return failure(joined);
+    }
+  }
+}
+
+Error UploadSink::failure(const HttpResponse& answer) {
+  if (!begun_ || !service_->is_lost(answer)) {
+    Error error = service_->error("write", name_, answer);
+    if (resumes_ && error.hint.empty()) error.hint = kAgain;  // a part is not replaced everywhere
+    return error;
+  }
+  // What we began may be another writer's by now. What we took up and cannot complete is removed,
+  // so that the next one begins anew.
+  if (!resumes_) end_ = UploadEnd::kLost;
+  return {.code = Code::kChanged,
+          .message = "the upload of this object is gone, or is not as it was sent",
+          .origin = {.shard = name_},
+          .hint = std::string("Another writer may have ended it. ") + kAgain};
 }
 
 Status UploadSink::wait_for(size_t most_in_flight) {

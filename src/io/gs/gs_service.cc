@@ -1,9 +1,13 @@
 #include "io/gs/gs_service.h"
 
-#include <charconv>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
+#include "base/base64.h"
+#include "base/digest.h"
 #include "base/try.h"
+#include "io/bucket/part_object.h"
+#include "io/bucket/whole_number.h"
+#include "io/json_fields.h"
 #include "io/s3/service_error.h"
 #include "io/timestamp.h"
 #include "io/unique_id.h"
@@ -13,14 +17,26 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const json& object, const char* name) {
-  if (!object.is_object()) return "";
-  const json value = object.value(name, json());
-  return value.is_string() ? value.get<std::string>() : "";
+constexpr size_t kMostSources = 32;  // of one composition
+constexpr size_t kDigestDigits = 32;
+
+// Equal for equal sources alone, whoever composes them.
+std::string joined_name(const std::string& key, std::span<const std::string> sources) {
+  Sha256Stream digest;
+  for (const std::string& source : sources) digest.update(as_bytes(source + "\n"));
+  return part_object(key, digest.hex().substr(0, kDigestDigits));
 }
 
-std::string part_name(const Upload& upload, size_t number) {
-  return upload.key + ".headrace-part-" + upload.id + "-" + std::to_string(number);
+Error not_a_list(const std::string& name) {
+  return {.code = Code::kFailure,
+          .message = "the server's answer is not a listing",
+          .origin = {.shard = name}};
+}
+
+Result<json> listing_of(const HttpResponse& answer, const std::string& name) {
+  json body = json::parse(answer.body, nullptr, false);
+  if (body.is_object()) return body;
+  return not_a_list(name);
 }
 
 void give_body(HttpCall* call, std::shared_ptr<const std::string> body, const char* type) {
@@ -74,74 +90,109 @@ HttpCall GsService::put(const std::string& key, const std::shared_ptr<const std:
   return put;
 }
 
+HttpCall GsService::list_call(const std::string& prefix, const QueryParameters& more,
+                              const std::string& token) const {
+  QueryParameters query{{"prefix", prefix}, {"maxResults", "1000"}};
+  query.insert(query.end(), more.begin(), more.end());
+  if (!token.empty()) query.emplace_back("pageToken", token);
+  return call("GET", "/storage/v1/b/" + percent_encode(bucket_) + "/o", query, prefix);
+}
+
 HttpCall GsService::list(const ListRequest& request) const {
-  QueryParameters query{{"prefix", request.prefix},
-                        {"maxResults", "1000"},
-                        {"fields", "items(name,size,updated,generation),prefixes,nextPageToken"}};
+  QueryParameters query{{"fields", "items(name,size,updated,generation),prefixes,nextPageToken"}};
   if (request.by_folder) query.emplace_back("delimiter", "/");
-  if (!request.token.empty()) query.emplace_back("pageToken", request.token);
-  return call("GET", "/storage/v1/b/" + percent_encode(bucket_) + "/o", query, request.prefix);
+  return list_call(request.prefix, query, request.token);
 }
 
 Result<ListPage> GsService::parse_list(const HttpResponse& answer) const {
-  const auto wrong = [&] {
-    return Error{.code = Code::kFailure,
-                 .message = "the server's answer is not a listing",
-                 .origin = {.shard = name_}};
-  };
-  const json body = json::parse(answer.body, nullptr, false);
-  if (!body.is_object()) return wrong();
+  HR_TRY(const json body, listing_of(answer, name_));
   ListPage page;
-  for (const json& item : body.value("items", json::array())) {
-    const std::string size = text_of(item, "size");
-    uint64_t bytes = 0;
-    const auto [end, problem] = std::from_chars(size.data(), size.data() + size.size(), bytes);
-    if (problem != std::errc() || end != size.data() + size.size()) return wrong();
-    page.entries.push_back({text_of(item, "name"), bytes, parse_iso_time(text_of(item, "updated")),
+  for (const json& item : field_of(body, "items")) {
+    const auto bytes = whole_number(text_of(item, "size"));
+    if (!bytes) return not_a_list(name_);
+    page.entries.push_back({text_of(item, "name"), *bytes, parse_iso_time(text_of(item, "updated")),
                             text_of(item, "generation")});
   }
-  for (const json& prefix : body.value("prefixes", json::array()))
+  for (const json& prefix : field_of(body, "prefixes"))
     if (prefix.is_string()) page.prefixes.push_back(prefix);
   page.next = text_of(body, "nextPageToken");
   return page;
 }
 
-HttpCall GsService::begin_upload(const std::string&) const {
-  HttpCall nothing;
-  nothing.request.method.clear();
-  return nothing;
-}
-
 Result<std::string> GsService::parse_upload(const HttpResponse&) const { return unique_id(); }
 
-HttpCall GsService::put_part(const Upload& upload, size_t number,
-                             const std::shared_ptr<const std::string>& body) const {
-  return put(part_name(upload, number), body, false);
+std::string GsService::part_name(const Upload& upload, size_t number, ByteView) const {
+  return part_object(upload.key, upload.id + "-" + std::to_string(number));
 }
 
-std::string GsService::part_mark(const HttpResponse&, size_t) const { return ""; }
+HttpCall GsService::put_part(const Upload&, const std::string& name,
+                             const std::shared_ptr<const std::string>& body) const {
+  return put(name, body, false);
+}
 
-HttpCall GsService::complete_upload(const Upload& upload, bool if_absent) const {
-  json sources = json::array();
-  for (size_t i = 0; i < upload.parts.size(); ++i)
-    sources.push_back({{"name", part_name(upload, i)}});
+HttpCall GsService::list_unfinished(const std::string& key, const Unfinished& found) const {
+  return list_call(part_object_prefix(key), {{"fields", "items(name,size,md5Hash),nextPageToken"}},
+                   found.next);
+}
+
+// What was composed has no MD5 at Google: it is composed again.
+Status GsService::parse_unfinished(const std::string& key, const HttpResponse& answer,
+                                   Unfinished* found) const {
+  HR_TRY(const json body, listing_of(answer, name_));
+  for (const json& item : field_of(body, "items")) {
+    const std::string name = text_of(item, "name");
+    const auto bytes = whole_number(text_of(item, "size"));
+    const bool ours = name.starts_with(part_object_prefix(key)) && is_part_object(name);
+    if (ours && bytes) found->parts[text_of(item, "md5Hash")] = {*bytes, name};
+  }
+  found->next = text_of(body, "nextPageToken");
+  found->is_whole = found->next.empty();
+  return {};
+}
+
+std::string GsService::proof(const std::string&, ByteView body) const { return base64(md5(body)); }
+
+HttpCall GsService::compose(std::span<const std::string> sources, const std::string& key,
+                            bool if_absent) const {
+  json names = json::array();
+  for (const std::string& source : sources) names.push_back({{"name", source}});
   const json body{{"kind", "storage#composeRequest"},
-                  {"sourceObjects", std::move(sources)},
+                  {"sourceObjects", std::move(names)},
                   {"destination", {{"contentType", "application/octet-stream"}}}};
   QueryParameters query;
   if (if_absent) query.emplace_back("ifGenerationMatch", "0");
   HttpCall compose = call(
-      "POST",
-      "/storage/v1/b/" + percent_encode(bucket_) + "/o/" + percent_encode(upload.key) + "/compose",
-      query, upload.key);
+      "POST", "/storage/v1/b/" + percent_encode(bucket_) + "/o/" + percent_encode(key) + "/compose",
+      query, key);
   give_body(&compose, std::make_shared<const std::string>(body.dump()), "application/json");
   return compose;
 }
 
-std::vector<HttpCall> GsService::remove_parts(const Upload& upload, bool) const {
+std::vector<HttpCall> GsService::join_parts(Upload* upload) const {
+  if (upload->parts.size() <= kMostSources) return {};
+  const std::vector<std::string> parts = std::exchange(upload->parts, {});
   std::vector<HttpCall> calls;
-  for (size_t i = 0; i < upload.parts.size(); ++i)
-    calls.push_back(object("DELETE", part_name(upload, i)));
+  for (size_t i = 0; i < parts.size(); i += kMostSources) {
+    const auto sources = std::span(parts).subspan(i, std::min(kMostSources, parts.size() - i));
+    upload->parts.push_back(joined_name(upload->key, sources));
+    calls.push_back(compose(sources, upload->parts.back(), false));
+  }
+  upload->spent.insert(upload->spent.end(), parts.begin(), parts.end());
+  return calls;
+}
+
+HttpCall GsService::complete_upload(const Upload& upload, bool if_absent) const {
+  return compose(upload.parts, upload.key, if_absent);
+}
+
+bool GsService::is_lost(const HttpResponse& answer) const {
+  return answer.status == 404 && answer.url.path.ends_with("/compose");
+}
+
+std::vector<HttpCall> GsService::remove_parts(const Upload& upload, UploadEnd) const {
+  std::vector<HttpCall> calls;
+  for (const auto* names : {&upload.parts, &upload.spent})
+    for (const std::string& name : *names) calls.push_back(object("DELETE", name));
   return calls;
 }
 
@@ -152,7 +203,7 @@ Error GsService::error(std::string_view action, const std::string& object,
   if (!body.is_object()) return service_error(action, object, answer);
   HttpResponse shown;
   shown.status = answer.status;
-  shown.body = text_of(body.value("error", json()), "message");
+  shown.body = text_of(field_of(body, "error"), "message");
   return http_error(action, object, shown);
 }
 

@@ -1,14 +1,12 @@
 #include "io/s3/answers.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <sstream>
 
 #include "base/digest.h"
 #include "base/try.h"
+#include "io/bucket/whole_number.h"
 #include "io/bucket/xml.h"
 #include "io/timestamp.h"
 
@@ -31,10 +29,15 @@ Error bad_number(const std::string& text, const std::string& where) {
 }
 
 Result<uint64_t> number_of(const std::string& text, const std::string& where) {
-  uint64_t number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || end != text.data() + text.size()) return bad_number(text, where);
-  return number;
+  const auto number = whole_number(text);
+  if (!number) return bad_number(text, where);
+  return *number;
+}
+
+std::string etag_of(const pugi::xml_node& node) {
+  std::string etag = node.child_value("ETag");
+  std::erase(etag, '"');
+  return etag;
 }
 
 bool add_md5(const std::string& text, std::string* bytes) {
@@ -57,10 +60,8 @@ Result<ListPage> parse_s3_list(const std::string& body, const std::string& where
   ListPage page;
   for (const pugi::xml_node object : root.children("Contents")) {
     HR_TRY(const uint64_t bytes, number_of(object.child_value("Size"), where));
-    std::string etag = object.child_value("ETag");
-    std::erase(etag, '"');
     page.entries.push_back({decode_key(object.child_value("Key"), encoded), bytes,
-                            parse_iso_time(object.child_value("LastModified")), std::move(etag)});
+                            parse_iso_time(object.child_value("LastModified")), etag_of(object)});
   }
   for (const pugi::xml_node folder : root.children("CommonPrefixes"))
     page.prefixes.push_back(decode_key(folder.child_value("Prefix"), encoded));
@@ -83,6 +84,48 @@ Result<std::string> parse_s3_upload_id(const std::string& body, const std::strin
                .origin = {.shard = where}};
 }
 
+Result<std::string> latest_s3_upload(const std::string& body, const std::string& key,
+                                     const std::string& where) {
+  pugi::xml_document document;
+  HR_TRY(const pugi::xml_node root,
+         parse_xml(&document, body, "ListMultipartUploadsResult", where));
+  const bool encoded = std::string_view(root.child_value("EncodingType")) == "url";
+  std::string latest;
+  std::string begun;  // as the server writes it; all in one way, so that texts compare as times do
+  for (const pugi::xml_node upload : root.children("Upload")) {
+    if (decode_key(upload.child_value("Key"), encoded) != key) continue;
+    const std::string time = upload.child_value("Initiated");
+    if (time < begun) continue;
+    begun = time;
+    latest = upload.child_value("UploadId");
+  }
+  return latest;
+}
+
+Status add_s3_parts(const std::string& body, const std::string& where, Unfinished* found) {
+  pugi::xml_document document;
+  document.load_buffer(body.data(), body.size());
+  const pugi::xml_node root = document.first_child();  // servers differ in what they call it
+  if (root.child_value("UploadId") != found->id)
+    return Error{.code = Code::kFailure,
+                 .message = "the server's answer is not the list of an upload's parts",
+                 .origin = {.shard = where}};
+  for (const pugi::xml_node part : root.children("Part")) {
+    HR_TRY(const uint64_t bytes, number_of(part.child_value("Size"), where));
+    const std::string etag = etag_of(part);
+    found->parts[s3_proof(part.child_value("PartNumber"), etag)] = {bytes, etag};
+  }
+  const std::string next = root.child_value("NextPartNumberMarker");
+  const bool goes_on = std::string_view(root.child_value("IsTruncated")) == "true";
+  found->is_whole = !goes_on || next == found->next;
+  found->next = next;
+  return {};
+}
+
+std::string s3_proof(const std::string& number, const std::string& etag) {
+  return number + " " + etag;
+}
+
 std::string s3_completion(const std::vector<std::string>& etags) {
   pugi::xml_document document;
   pugi::xml_node root = document.append_child("CompleteMultipartUpload");
@@ -102,11 +145,7 @@ std::string s3_multipart_etag(const std::vector<std::string>& etags) {
   std::string digests;
   for (const std::string& etag : etags)
     if (!add_md5(etag, &digests)) return "";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(digests.data(), digests.size(), digest.data(), &size, EVP_md5(), nullptr) != 1)
-    return "";
-  return hex(std::as_bytes(std::span(digest).first(size))) + "-" + std::to_string(etags.size());
+  return hex(as_bytes(md5(as_bytes(digests)))) + "-" + std::to_string(etags.size());
 }
 
 }  // namespace headrace

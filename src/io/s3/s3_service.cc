@@ -78,15 +78,46 @@ Result<std::string> S3Service::parse_upload(const HttpResponse& answer) const {
   return parse_s3_upload_id(answer.body, name_);
 }
 
-HttpCall S3Service::put_part(const Upload& upload, size_t number,
+std::string S3Service::part_name(const Upload&, size_t number, ByteView) const {
+  return std::to_string(number + 1);
+}
+
+HttpCall S3Service::put_part(const Upload& upload, const std::string& name,
                              const std::shared_ptr<const std::string>& body) const {
-  HttpCall put = call("PUT", upload.key,
-                      {{"partNumber", std::to_string(number + 1)}, {"uploadId", upload.id}});
+  HttpCall put = call("PUT", upload.key, {{"partNumber", name}, {"uploadId", upload.id}});
   give_body(&put, body);
   return put;
 }
 
-std::string S3Service::part_mark(const HttpResponse& answer, size_t) const { return answer.etag(); }
+std::string S3Service::part_mark(const HttpResponse& answer, const std::string&) const {
+  return answer.etag();
+}
+
+HttpCall S3Service::list_unfinished(const std::string& key, const Unfinished& found) const {
+  if (found.id.empty())
+    return call("GET", "", {{"encoding-type", "url"}, {"prefix", key}, {"uploads", ""}});
+  QueryParameters query{{"uploadId", found.id}};
+  if (!found.next.empty()) query.emplace_back("part-number-marker", found.next);
+  return call("GET", key, query);
+}
+
+Status S3Service::parse_unfinished(const std::string& key, const HttpResponse& answer,
+                                   Unfinished* found) const {
+  if (!found->id.empty()) return add_s3_parts(answer.body, name_, found);
+  HR_TRY(found->id, latest_s3_upload(answer.body, key, name_));
+  found->is_whole = found->id.empty();
+  return {};
+}
+
+std::string S3Service::proof(const std::string& name, ByteView body) const {
+  return s3_proof(name, hex(as_bytes(md5(body))));
+}
+
+// 404: no such upload. InvalidPart: somebody put other bytes in the place of one of ours.
+bool S3Service::is_lost(const HttpResponse& answer) const {
+  return answer.status == 404 ||
+         (answer.status == 400 && parse_fault(answer.body).code == "InvalidPart");
+}
 
 HttpCall S3Service::complete_upload(const Upload& upload, bool if_absent) const {
   HttpCall complete = call("POST", upload.key, {{"uploadId", upload.id}});
@@ -104,8 +135,8 @@ HttpResponse S3Service::truth(HttpResponse answer) const {
   return answer;
 }
 
-std::vector<HttpCall> S3Service::remove_parts(const Upload& upload, bool completed) const {
-  if (completed) return {};
+std::vector<HttpCall> S3Service::remove_parts(const Upload& upload, UploadEnd end) const {
+  if (end != UploadEnd::kGivenUp) return {};
   return {call("DELETE", upload.key, {{"uploadId", upload.id}})};
 }
 

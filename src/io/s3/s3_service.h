@@ -25,12 +25,21 @@ class S3Service : public BucketService {
   Result<ListPage> parse_list(const HttpResponse& answer) const override;
   HttpCall begin_upload(const std::string& key) const override;
   Result<std::string> parse_upload(const HttpResponse& answer) const override;
-  HttpCall put_part(const Upload& upload, size_t number,
+  std::string part_name(const Upload& upload, size_t number, ByteView body) const override;
+  HttpCall put_part(const Upload& upload, const std::string& name,
                     const std::shared_ptr<const std::string>& body) const override;
-  std::string part_mark(const HttpResponse& answer, size_t number) const override;
+  std::string part_mark(const HttpResponse& answer, const std::string& name) const override;
+  /// The latest upload of the key, then its parts.
+  HttpCall list_unfinished(const std::string& key, const Unfinished& found) const override;
+  Status parse_unfinished(const std::string& key, const HttpResponse& answer,
+                          Unfinished* found) const override;
+  /// Parts' ETags are MD5s, unless a key of KMS or the customer's encrypts them: none is equal
+  /// then.
+  std::string proof(const std::string& name, ByteView body) const override;
+  bool is_lost(const HttpResponse& answer) const override;
   HttpCall complete_upload(const Upload& upload, bool if_absent) const override;
   HttpResponse truth(HttpResponse answer) const override;
-  std::vector<HttpCall> remove_parts(const Upload& upload, bool completed) const override;
+  std::vector<HttpCall> remove_parts(const Upload& upload, UploadEnd end) const override;
   bool is_completed(const Upload& upload, const std::string& etag) const override;
   bool recover(const HttpResponse& answer) const override;
   Error error(std::string_view action, const std::string& object,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes signatures.json beside this file: 200 requests as botocore sends and signs them.
+"""Writes signatures.json beside this file: 240 requests as botocore sends and signs them.
 
 usage: make_signatures.py        needs botocore; the table names the version that made it
 
@@ -77,6 +77,8 @@ def operations(key: str, token: str):
     yield "complete_multipart_upload", {**upload, "MultipartUpload": parts}
     yield "abort_multipart_upload", upload
     yield "get_object", {**item, "VersionId": "", "ResponseContentType": "a/b; c=d  e"}
+    yield "list_multipart_uploads", {**place, "Prefix": key, "EncodingType": "url"}
+    yield "list_parts", {**upload, "MaxParts": 1000, "PartNumberMarker": 17}
 
 
 def client_of(session, place):

@@ -1,4 +1,4 @@
-"""A server in front of another one that answers 503 to a share of the requests."""
+"""A server in front of another one: it counts, and answers 503 to a share of the requests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from servers.buckets import BucketServer
 
 @dataclasses.dataclass
 class Counts:
-    requests: int = 0
+    requests: int = 0  # that have come whole
+    answered: int = 0
     refused: int = 0
+    body_bytes: int = 0  # of requests
 
 
 @contextlib.contextmanager
-def failing(server: BucketServer, every: int) -> Iterator[tuple[BucketServer, Counts]]:
-    """One of `every` requests fails; half of those are done, and only their answer is lost."""
+def failing(
+    server: BucketServer, every: int = 0, denied: str = "no such request"
+) -> Iterator[tuple[BucketServer, Counts]]:
+    """One of `every` requests fails; half of those are done, and only their answer is lost. Those
+    with `denied` in what they ask for are refused for good."""
     behind = urlsplit(server.endpoint).netloc
     counts = Counts()
     lock = threading.Lock()
@@ -30,12 +35,19 @@ def failing(server: BucketServer, every: int) -> Iterator[tuple[BucketServer, Co
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(length)
+            if len(body) < length:  # the client was killed
+                self.close_connection = True
+                return None
             with lock:
                 counts.requests += 1
-                fails = counts.requests % every == 0
+                counts.body_bytes += len(body)
+                fails = every > 0 and counts.requests % every == 0
                 counts.refused += fails
                 is_lost = counts.refused % 2 == 0
+            if denied in self.path:
+                return self.refuse(403)
             if fails and not is_lost:
                 return self.refuse()
             passed = http.client.HTTPConnection(behind, timeout=30)
@@ -46,20 +58,25 @@ def failing(server: BucketServer, every: int) -> Iterator[tuple[BucketServer, Co
             got = passed.getresponse()
             content = got.read()
             passed.close()
+            with lock:
+                counts.answered += 1
             if fails:
                 return self.refuse()
             self.send_response_only(got.status, got.reason)
             for name, value in got.getheaders():
                 if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                     self.send_header(name, value)
-            length = got.getheader("Content-Length") if self.command == "HEAD" else len(content)
-            if length is not None and got.status != 204:
-                self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(content)
+            size = got.getheader("Content-Length") if self.command == "HEAD" else len(content)
+            if size is not None and got.status != 204:
+                self.send_header("Content-Length", str(size))
+            with contextlib.suppress(ConnectionError):
+                self.end_headers()
+                self.wfile.write(content)
 
-        def refuse(self) -> None:
-            self.send_response_only(503)
+        def refuse(self, status: int = 503) -> None:
+            with lock:
+                counts.answered += 1
+            self.send_response_only(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -72,8 +89,9 @@ def failing(server: BucketServer, every: int) -> Iterator[tuple[BucketServer, Co
     front.daemon_threads = True
     thread = threading.Thread(target=front.serve_forever, daemon=True)
     thread.start()
-    endpoint = f"http://127.0.0.1:{front.server_address[1]}"
-    env = {k: v.replace(server.endpoint, endpoint) for k, v in server.env.items()}
+    ours = f"127.0.0.1:{front.server_address[1]}"
+    endpoint = server.endpoint.replace(behind, ours)
+    env = {k: v.replace(behind, ours) for k, v in server.env.items()}
     try:
         yield dataclasses.replace(server, endpoint=endpoint, env=env), counts
     finally:
