@@ -41,6 +41,15 @@ inline bool is_compressed(Container container) {
   return container != Container::kTar && container != Container::kFiles;
 }
 
+/// Whether what readers see is a tar.
+inline bool is_tar(Container container) {
+  return container != Container::kFiles && container != Container::kZip &&
+         container != Container::kParquet;
+}
+
+/// Code::kUsage for a container that is read alone.
+Status check_is_written(Container container);
+
 /// An archive as its index sees it: the bytes of the tar, and how they are packed.
 struct ArchiveView {
   std::shared_ptr<const ByteSource> bytes;
@@ -52,9 +61,10 @@ struct ArchiveView {
 Result<ArchiveView> view_archive(std::shared_ptr<const ByteSource> object, Container container,
                                  const ReadAt& read);
 
-/// Indexes an archive of any container, frames included.
+/// Indexes an archive of any container, frames included. `name`: its path in the data set, which
+/// the keys of a table's rows begin with.
 Result<IndexedArchive> index_container(const std::shared_ptr<const ByteSource>& object,
-                                       Container container, const KeyRule& rule,
-                                       const ReadAt& read);
+                                       Container container, std::string_view name,
+                                       const KeyRule& rule, const ReadAt& read);
 
 }  // namespace headrace
