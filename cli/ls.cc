@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "cli/tar_stream.h"
 #include "cli/verbs.h"
+#include "dataset/containers.h"
 #include "format/shard_index.h"
 #include "format/tar_walk.h"
 #include "headrace/dataset.h"

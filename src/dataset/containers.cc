@@ -1,5 +1,6 @@
 #include "dataset/containers.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "dataset/decoded_source.h"
 #include "format/frame_scan.h"
 #include "format/parquet/index_parquet.h"
+#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
@@ -46,6 +48,17 @@ Result<Container> common_container(const std::vector<std::string>& paths) {
                    .origin = {},
                    .hint = "Name those of one kind, and mix the data sets."};
   return first.value_or(Container::kTar);
+}
+
+uint32_t block_samples(const ShardIndex& index, uint64_t object_bytes) {
+  const uint32_t samples = default_block_samples(index.size(), read_bytes(index, object_bytes));
+  if (!index.frames() || index.frames()->empty()) return samples;
+  const Frame& first = index.frames()->frames().front();
+  if (first.encoding != Encoding::kRowGroup) return samples;
+  uint32_t rows = 0;
+  while (rows < index.size() && index.sample_begin(rows) < first.decoded_end()) ++rows;
+  rows = std::max(rows, 1U);
+  return std::min((samples + rows - 1) / rows * rows, std::max(index.size(), 1U));
 }
 
 Status check_is_written(Container container) {

@@ -31,6 +31,10 @@ inline uint64_t read_bytes(const ShardIndex& index, uint64_t object_bytes) {
   return index.frames() ? index.frames()->decoded_size() : object_bytes;
 }
 
+/// B of a shard (plan/shard_table.h). That of a Parquet file is so many rows that blocks are whole
+/// row groups, as long as these have equally many: each is fetched and decoded as a whole.
+uint32_t block_samples(const ShardIndex& index, uint64_t object_bytes);
+
 /// How a compressed tar is packed: as others write it, and the frames that we write (in a zip,
 /// too). kStored for a plain one.
 Encoding container_encoding(Container container);

@@ -44,8 +44,7 @@ class MemoryCatalog : public Catalog {
     table_.bytes = bytes;
     for (size_t s = 0; s < indexes_.size(); ++s) {
       table_.samples.push_back(indexes_[s]->size());
-      table_.block_samples.push_back(
-          default_block_samples(indexes_[s]->size(), read_bytes(*indexes_[s], bytes[s])));
+      table_.block_samples.push_back(block_samples(*indexes_[s], bytes[s]));
     }
     manifest_.samples = table_.total_samples();
     manifest_.shards = table_.size();

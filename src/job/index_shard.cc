@@ -7,7 +7,6 @@
 #include "job/archive_scan.h"
 #include "job/hashed_reads.h"
 #include "job/zip_check.h"
-#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
@@ -105,8 +104,7 @@ std::vector<FieldSummary> summarise(const ShardIndex& index) {
 
 void fill_record(const ShardIndexBuilder& builder, ShardRecord& record) {
   record.samples = builder.size();
-  record.block_samples =
-      default_block_samples(record.samples, read_bytes(builder.index(), record.bytes));
+  record.block_samples = block_samples(builder.index(), record.bytes);
   record.fields = summarise(builder.index());
   record.section = builder.encode();
 }

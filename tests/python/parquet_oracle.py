@@ -84,7 +84,7 @@ def agree(field: bytes, scalar: Any) -> bool:
     if isinstance(expected, decimal.Decimal):
         return decimal.Decimal(text) == expected
     if isinstance(expected, float | np.floating):
-        narrow = np.float32 if pa.types.is_float32(scalar.type) else np.float64
+        narrow = {16: np.float16, 32: np.float32, 64: np.float64}[scalar.type.bit_width]
         found = narrow(text)
         return found == narrow(expected) or (math.isnan(found) and math.isnan(expected))
     return text == str(expected)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import io
 import json
 import random
 import shutil
@@ -18,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exactly_once import read_on_two_worlds
+from hub_tables import hub_rows, picture, write_repository
 from parquet_oracle import check_file
-from PIL import Image
 from program import flip, ok, run
 from servers.nginx import nginx
 
@@ -238,50 +237,9 @@ def test_a_row_group_that_is_too_large_says_what_to_do(tmp_path):
 # --- As the Hub has them -------------------------------------------------------------------------
 
 
-def picture(number: int, kind: str) -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", (16, 12), (number * 5 % 256, 90, 200)).save(out, kind)
-    return out.getvalue()
-
-
-def hub_rows(count: int, first: int = 0) -> datasets.Dataset:
-    features = datasets.Features(
-        {
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=["cat", "dog"]),
-            "caption": datasets.Value("string"),
-            "boxes": datasets.List(datasets.List(datasets.Value("float32"))),
-        }
-    )
-    rows = range(first, first + count)
-    kinds = ["JPEG" if i % 3 else "PNG" for i in rows]
-    pictures = [
-        {"bytes": picture(i, kind), "path": None if i % 2 else f"p{i}.JPEG"}
-        for i, kind in zip(rows, kinds, strict=True)
-    ]
-    pictures[5 % count] = None
-    return datasets.Dataset.from_dict(
-        {
-            "image": pictures,
-            "label": [i % 2 for i in rows],
-            "caption": [f"caption {i} ü" for i in rows],
-            "boxes": [[[float(i), 2.0]] * (i % 3) for i in rows],
-        },
-        features=features,
-    )
-
-
 @pytest.fixture
 def hub_folder(tmp_path) -> Path:
-    """As Dataset.push_to_hub names them."""
-    folder = tmp_path / "repository"
-    (folder / "data").mkdir(parents=True)
-    for shard in range(3):
-        rows = hub_rows(20, shard * 20)
-        rows.to_parquet(folder / f"data/train-{shard:05}-of-00003.parquet", batch_size=8)
-    hub_rows(10, 60).to_parquet(folder / "data/test-00000-of-00001.parquet")
-    (folder / "README.md").write_text("# pictures\n")
-    return folder
+    return write_repository(tmp_path / "repository")
 
 
 def test_pictures_train(hub_folder):
