@@ -179,7 +179,7 @@ def test_old_and_odd_writing_is_read(tmp_path):
             some = some.drop(["ms", "us", "time"]).select(["id", "ns", "text"])
         if name == "bare":
             some = some.drop(["word", "none"])
-        if name == "v1":
+        if name in ("v1", "v24"):
             some = some.drop(["ns"])
         pq.write_table(some, tmp_path / f"{name}.parquet", **options)
         assert check_file(tmp_path / f"{name}.parquet") == ROWS
@@ -211,9 +211,8 @@ def test_empty_tables_are_empty_data_sets(tmp_path):
     pq.write_table(pa.table({"gone": pa.nulls(5)}), tmp_path / "nulls.parquet")
     ds = hr.open(str(tmp_path / "nulls.parquet"))
     assert [(s.key, s.fields) for s in ds.samples()] == [(f"nulls/{i:08}", []) for i in range(5)]
-    no_columns = pa.table({"a": range(3)}).select([])
-    pq.write_table(no_columns, tmp_path / "nothing.parquet")
-    assert len(hr.open(str(tmp_path / "nothing.parquet"))) == 3
+    pq.write_table(pa.table({}), tmp_path / "nothing.parquet")
+    assert len(hr.open(str(tmp_path / "nothing.parquet"))) == 0
 
 
 def test_columns_that_would_be_one_field_are_refused(tmp_path):
@@ -257,7 +256,7 @@ def test_pictures_train(hub_folder):
     loader = (
         with_picture.shuffle(seed=1)
         .decode(
-            image=hr.image("image.jpg;image.png").resize(8, 8),
+            image=hr.image("image.jpg;image.png").resize((8, 8)),
             label=hr.integer("label"),
             caption=hr.text("caption"),
             boxes=hr.json("boxes"),
@@ -324,8 +323,8 @@ def test_keys_tell_shards_of_one_name_apart(hub_folder, tmp_path):
 
 def test_verify_names_damage(hub_folder):
     data = hub_folder / "data"
-    bare = json.loads(ok("verify", data, "--json"))
-    assert bare["findings"] == []
+    bare = json.loads(ok("verify", data, "--json"))["findings"]
+    assert [f["kind"] for f in bare] == ["unprotected"]
     ok("index", data)
     assert json.loads(ok("verify", data, "--json"))["findings"] == []
     shard = data / "train-00001-of-00003.parquet"
