@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "cli/tar_stream.h"
 #include "cli/verbs.h"
+#include "dataset/containers.h"
 #include "format/shard_index.h"
 #include "format/tar_walk.h"
 #include "headrace/dataset.h"
@@ -160,7 +161,7 @@ Status list_members(const Dataset& set, uint32_t shard, const std::string& name,
         lister.member(name, member.offset, member.size, index.object(member.object));
     return {};
   }
-  if (set.manifest().container == Container::kZip) {
+  if (!is_tar(set.manifest().container)) {
     for (uint32_t s = 0; s < index.size() && !lister.done(); ++s)
       for (const IndexMember& member : index.members(s))
         lister.member(name, member.offset, member.size,

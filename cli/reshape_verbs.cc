@@ -46,7 +46,8 @@ constexpr ReshapeVerb kRowConvert{
     .summary = "Write a data set in another container: tar, tar.zst, tgz, tar.lz4, zip",
     .examples =
         "headrace convert shards/ --container tar.zst --out small/\n"
-        "headrace convert 'theirs-{000..127}.zip' --container tar --out ours/\n",
+        "headrace convert 'theirs-{000..127}.zip' --container tar --out ours/\n"
+        "headrace convert hf://datasets/org/pictures --out ours/           # Parquet becomes tar\n",
     .add_options = nullptr};
 
 void add_select(CLI::App& app, ReshapeFlags& flags) {

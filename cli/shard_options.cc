@@ -1,5 +1,6 @@
 #include "cli/shard_options.h"
 
+#include "base/try.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "dataset/containers.h"
@@ -43,7 +44,10 @@ void add_shard_options(CLI::App& app, ShardWords& words, uint64_t& samples, uint
 
 Result<std::optional<Container>> parse_container(const std::string& word) {
   if (word.empty()) return std::optional<Container>();
-  if (const auto container = container_of("." + word)) return container;
+  if (const auto container = container_of("." + word)) {
+    HR_CHECK(check_is_written(*container));
+    return container;
+  }
   return Error{.code = Code::kUsage,
                .message = "'" + word + "' is no container of shards",
                .origin = {},

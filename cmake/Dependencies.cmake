@@ -26,7 +26,8 @@ pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(AVIF REQUIRED IMPORTED_TARGET libavif)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
-pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET libzstd liblz4 libdeflate zlib)
+pkg_check_modules(COMPRESSION REQUIRED IMPORTED_TARGET libzstd liblz4 libdeflate zlib
+                  snappy libbrotlidec)
 
 # What each module links beyond the modules below it.
 set(HEADRACE_base_LIBRARIES PkgConfig::XXHASH OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})

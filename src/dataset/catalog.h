@@ -55,8 +55,10 @@ Result<std::unique_ptr<Catalog>> open_manifest_catalog(
 Result<std::shared_ptr<Store>> data_store(const std::shared_ptr<Store>& store,
                                           const std::string& base);
 
-/// Indexes archives now, with `options.threads` threads. `paths` are full paths.
-Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
+/// Indexes archives now, with `options.threads` threads. `paths` are full paths, which begin with
+/// `folder`: that of the data set and a '/', or nothing.
+Result<std::unique_ptr<Catalog>> index_archives(const std::string& folder,
+                                                const std::vector<std::string>& paths,
                                                 const OpenOptions& options,
                                                 const std::shared_ptr<NodeCache>& cache);
 

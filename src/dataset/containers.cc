@@ -1,16 +1,19 @@
 #include "dataset/containers.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/try.h"
 #include "dataset/decoded_source.h"
 #include "format/frame_scan.h"
+#include "format/parquet/index_parquet.h"
+#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Container>, 7> kSuffixes{{
+constexpr std::array<std::pair<std::string_view, Container>, 8> kSuffixes{{
     {".tar", Container::kTar},
     {".tgz", Container::kTarGz},
     {".tar.gz", Container::kTarGz},
@@ -18,6 +21,7 @@ constexpr std::array<std::pair<std::string_view, Container>, 7> kSuffixes{{
     {".tar.zst", Container::kTarZst},
     {".tzst", Container::kTarZst},
     {".zip", Container::kZip},
+    {".parquet", Container::kParquet},
 }};
 
 }  // namespace
@@ -46,6 +50,25 @@ Result<Container> common_container(const std::vector<std::string>& paths) {
   return first.value_or(Container::kTar);
 }
 
+uint32_t block_samples(const ShardIndex& index, uint64_t object_bytes) {
+  const uint32_t samples = default_block_samples(index.size(), read_bytes(index, object_bytes));
+  if (!index.frames() || index.frames()->empty()) return samples;
+  const Frame& first = index.frames()->frames().front();
+  if (first.encoding != Encoding::kRowGroup) return samples;
+  uint32_t rows = 0;
+  while (rows < index.size() && index.sample_begin(rows) < first.decoded_end()) ++rows;
+  rows = std::max(rows, 1U);
+  return std::min((samples + rows - 1) / rows * rows, std::max(index.size(), 1U));
+}
+
+Status check_is_written(Container container) {
+  if (container != Container::kParquet) return {};
+  return Error{.code = Code::kUsage,
+               .message = "Parquet is read, but not written",
+               .origin = {},
+               .hint = "Choose tar, tar.zst, tgz, tar.lz4 or zip."};
+}
+
 Encoding container_encoding(Container container) {
   switch (container) {
     case Container::kTarGz:
@@ -57,6 +80,7 @@ Encoding container_encoding(Container container) {
     case Container::kTar:
     case Container::kFiles:
     case Container::kZip:
+    case Container::kParquet:
       break;
   }
   return Encoding::kStored;
@@ -78,8 +102,13 @@ Result<ArchiveView> view_archive(std::shared_ptr<const ByteSource> object, Conta
 }
 
 Result<IndexedArchive> index_container(const std::shared_ptr<const ByteSource>& object,
-                                       Container container, const KeyRule& rule,
-                                       const ReadAt& read) {
+                                       Container container, std::string_view name,
+                                       const KeyRule& rule, const ReadAt& read) {
+  if (container == Container::kParquet) {
+    if (name.ends_with(container_suffix(container)))
+      name.remove_suffix(container_suffix(container).size());
+    return index_parquet(object->name(), name, object->size(), read);
+  }
   if (container == Container::kZip) return index_zip(object->name(), object->size(), read, rule);
   HR_TRY(ArchiveView view, view_archive(object, container, read));
   const ReadAt read_view =

@@ -31,6 +31,10 @@ inline uint64_t read_bytes(const ShardIndex& index, uint64_t object_bytes) {
   return index.frames() ? index.frames()->decoded_size() : object_bytes;
 }
 
+/// B of a shard (plan/shard_table.h). That of a Parquet file is so many rows that blocks are whole
+/// row groups, as long as these have equally many: each is fetched and decoded as a whole.
+uint32_t block_samples(const ShardIndex& index, uint64_t object_bytes);
+
 /// How a compressed tar is packed: as others write it, and the frames that we write (in a zip,
 /// too). kStored for a plain one.
 Encoding container_encoding(Container container);
@@ -40,6 +44,15 @@ Encoding frame_encoding(Container container);
 inline bool is_compressed(Container container) {
   return container != Container::kTar && container != Container::kFiles;
 }
+
+/// Whether what readers see is a tar.
+inline bool is_tar(Container container) {
+  return container != Container::kFiles && container != Container::kZip &&
+         container != Container::kParquet;
+}
+
+/// Code::kUsage for a container that is read alone.
+Status check_is_written(Container container);
 
 /// An archive as its index sees it: the bytes of the tar, and how they are packed.
 struct ArchiveView {
@@ -52,9 +65,10 @@ struct ArchiveView {
 Result<ArchiveView> view_archive(std::shared_ptr<const ByteSource> object, Container container,
                                  const ReadAt& read);
 
-/// Indexes an archive of any container, frames included.
+/// Indexes an archive of any container, frames included. `name`: its path in the data set, which
+/// the keys of a table's rows begin with.
 Result<IndexedArchive> index_container(const std::shared_ptr<const ByteSource>& object,
-                                       Container container, const KeyRule& rule,
-                                       const ReadAt& read);
+                                       Container container, std::string_view name,
+                                       const KeyRule& rule, const ReadAt& read);
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include "base/try.h"
 #include "format/frame_codec.h"
+#include "format/parquet/rows.h"
 
 namespace headrace {
 
@@ -115,9 +116,23 @@ Status DecodedSource::decode_whole(const Frame& frame, MutableBytes into,
     HR_CHECK(object_->read_at(frame.encoded_offset, as_writable_bytes(packed)));
     encoded = as_bytes(packed);
   }
-  auto status = decode_frame(frame, encoded, into);
+  auto status = frame.encoding == Encoding::kRowGroup ? decode_rows(frame, encoded, into)
+                                                      : decode_frame(frame, encoded, into);
   if (!status.ok()) return std::move(status).error().at({.shard = name()});
   return status;
+}
+
+Status DecodedSource::decode_rows(const Frame& frame, ByteView encoded, MutableBytes into) const {
+  auto footer = footer_.load();
+  if (!footer) {  // two threads may read it at once
+    HR_TRY(parquet::Footer read,
+           parquet::read_footer(object_->size(), [this](uint64_t offset, MutableBytes part) {
+             return object_->read_at(offset, part);
+           }));
+    footer = std::make_shared<const parquet::Footer>(std::move(read));
+    footer_.store(footer);
+  }
+  return parquet::decode_row_group(*footer, frame, encoded, into);
 }
 
 }  // namespace headrace

@@ -7,14 +7,17 @@
 //
 // Reading takes so long that loaders shall ask ahead, so the source calls itself remote; what it is
 // asked for ahead is decoded by threads of its own. An archive whose frames are stored is neither.
+// Row groups need the footer of their file, which is read when the first one is decoded.
 // Thread-safety: any number of threads may read at once, also after fork().
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "dataset/lru_cache.h"
 #include "format/frame_map.h"
+#include "format/parquet/footer.h"
 #include "headrace/store.h"
 #include "io/cache/io_threads.h"
 #include "io/cache/per_process.h"
@@ -64,12 +67,14 @@ class DecodedSource final : public ByteSource {
   Status decode(uint64_t offset, MutableBytes into, const Fetched& fetched) const;
   Status decode_part(size_t number, uint64_t from, MutableBytes into, const Fetched& fetched) const;
   Status decode_whole(const Frame& frame, MutableBytes into, const Fetched& fetched) const;
+  Status decode_rows(const Frame& frame, ByteView encoded, MutableBytes into) const;
 
   const std::shared_ptr<const ByteSource> object_;
   const std::shared_ptr<const FrameMap> frames_;
   const std::shared_ptr<DecodedFrames> decoded_;
   const uint32_t shard_;
   const bool stored_;
+  mutable std::atomic<std::shared_ptr<const parquet::Footer>> footer_;  // of a Parquet file
 };
 
 }  // namespace headrace

@@ -44,8 +44,7 @@ class MemoryCatalog : public Catalog {
     table_.bytes = bytes;
     for (size_t s = 0; s < indexes_.size(); ++s) {
       table_.samples.push_back(indexes_[s]->size());
-      table_.block_samples.push_back(
-          default_block_samples(indexes_[s]->size(), read_bytes(*indexes_[s], bytes[s])));
+      table_.block_samples.push_back(block_samples(*indexes_[s], bytes[s]));
     }
     manifest_.samples = table_.total_samples();
     manifest_.shards = table_.size();
@@ -183,20 +182,22 @@ struct IndexedShard {
   uint64_t bytes = 0;
 };
 
-Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule,
-                                 const CacheUse& cache) {
+Result<IndexedShard> index_shard(const std::string& folder, const std::string& path,
+                                 const KeyRule& rule, const CacheUse& cache) {
   HR_TRY(std::shared_ptr<const ByteSource> source, open_path(path, cache));
   const auto read = [&](uint64_t offset, MutableBytes into) {
     return source->read_at(offset, into);
   };
   const Container container = container_of(path).value_or(Container::kTar);
-  HR_TRY(auto archive, index_container(source, container, rule, read));
+  const auto name = std::string_view(path).substr(folder.size());
+  HR_TRY(auto archive, index_container(source, container, name, rule, read));
   return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size()};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& paths,
+Result<std::unique_ptr<Catalog>> index_archives(const std::string& folder,
+                                                const std::vector<std::string>& paths,
                                                 const OpenOptions& options,
                                                 const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
@@ -206,7 +207,7 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& 
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t s = next++; s < paths.size(); s = next++)
-      shards[s] = index_shard(paths[s], rule, use);
+      shards[s] = index_shard(folder, paths[s], rule, use);
   };
   const unsigned wanted =
       options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());

@@ -17,7 +17,7 @@ Error nothing_at(const std::string& location) {
   return {.code = Code::kNotFound,
           .message = "there is no data set",
           .origin = {.shard = location},
-          .hint = "Name a folder with headrace.json, tar shards, or a folder of files."};
+          .hint = "Name a folder with headrace.json, shards, or a folder of files."};
 }
 
 Error half_packed(const std::string& location) {
@@ -27,15 +27,13 @@ Error half_packed(const std::string& location) {
           .hint = "Give the same command again to finish it."};
 }
 
-bool is_columns_name(std::string_view path) {
-  return path.ends_with(".parquet") || path.ends_with(".arrow");
-}
+bool is_columns_name(std::string_view path) { return path.ends_with(".arrow"); }
 
 Error columns_at(const std::string& location) {
   return {.code = Code::kUsage,
-          .message = "the data set consists of Parquet or Arrow files, which are not read yet",
+          .message = "the data set consists of Arrow files, which are not read yet",
           .origin = {.shard = location},
-          .hint = "Write its samples as tar shards, for example with 'headrace pack'."};
+          .hint = "Write it as Parquet ('Dataset.to_parquet'), which is read."};
 }
 
 /// A pattern in a URL, `hf://datasets/org/name/train-*.tar`, is matched against the listing of the
@@ -60,7 +58,20 @@ Status expand_pattern(const std::string& location, std::vector<std::string>* out
                .origin = {.shard = location}};
 }
 
-/// A folder: its manifest, else its tar shards, else its files.
+/// The deepest folder that holds all of them, with its '/'.
+std::string common_folder(const std::vector<std::string>& paths) {
+  std::string folder = paths.front();
+  for (const std::string& path : paths)
+    while (!folder.ends_with('/') || !path.starts_with(folder)) {
+      const size_t slash =
+          folder.size() < 2 ? std::string::npos : folder.rfind('/', folder.size() - 2);
+      if (slash == std::string::npos) return "";
+      folder.resize(slash + 1);
+    }
+  return folder;
+}
+
+/// A folder: its manifest, else its shards, else its files.
 Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const OpenOptions& options,
                                              const std::shared_ptr<NodeCache>& cache) {
   HR_TRY(const auto store, open_store(folder));
@@ -74,7 +85,7 @@ Result<std::unique_ptr<Catalog>> open_folder(const std::string& folder, const Op
   std::vector<std::string> archives;
   for (const StoreEntry& entry : entries)
     if (is_archive_name(entry.path)) archives.push_back(store->name() + "/" + entry.path);
-  if (!archives.empty()) return index_archives(archives, options, cache);
+  if (!archives.empty()) return index_archives(store->name() + "/", archives, options, cache);
   if (std::ranges::any_of(entries, is_columns_name, &StoreEntry::path)) return columns_at(folder);
   HR_TRY(auto loose, index_loose_files(store, options, cache));
   if (loose->manifest().samples == 0) return nothing_at(folder);  // as where a job is but planned
@@ -91,7 +102,8 @@ Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& lo
   for (const std::string& location : named) HR_CHECK(expand_pattern(location, &paths));
   if (paths.empty())
     return Error{.code = Code::kUsage, .message = "no location of a data set was given"};
-  if (std::ranges::all_of(paths, is_archive_name)) return index_archives(paths, options, cache);
+  if (std::ranges::all_of(paths, is_archive_name))
+    return index_archives(common_folder(paths), paths, options, cache);
   if (paths.size() > 1)
     return Error{.code = Code::kUsage,
                  .message = "several locations make one data set only if all are shards, but '" +

@@ -146,6 +146,8 @@ bool unpack(const Frame& frame, ByteView encoded, MutableBytes decoded) {
       return unpack_lz4_block(encoded, decoded);
     case Encoding::kZstd:
       return unpack_zstd(encoded, decoded);
+    case Encoding::kRowGroup:
+      break;
   }
   return false;
 }
@@ -207,6 +209,7 @@ std::string encode_frame(Encoding encoding, ByteView bytes) {
       break;
     case Encoding::kStored:
     case Encoding::kLz4Block:
+    case Encoding::kRowGroup:
       return std::string(as_text(bytes));
   }
   out.resize(used);
@@ -226,6 +229,7 @@ std::string frame_codec(Encoding encoding) {
     case Encoding::kDeflate:
       return "libdeflate " LIBDEFLATE_VERSION_STRING ", level " + std::to_string(kDeflateLevel);
     case Encoding::kStored:
+    case Encoding::kRowGroup:
       break;
   }
   return "stored";

@@ -13,7 +13,8 @@
 
 namespace headrace {
 
-/// Fills `decoded` (frame.decoded_size bytes) from `encoded` (frame.encoded_size). Checksums inside
+/// Fills `decoded` (frame.decoded_size bytes) from `encoded` (frame.encoded_size), in any encoding
+/// but kRowGroup, which needs more than its bytes (parquet/rows.h). Checksums inside
 /// the frame, and its `crc32` if it is known, are checked. Errors: Code::kCorrupt, at the frame's
 /// offset in the object.
 Status decode_frame(const Frame& frame, ByteView encoded, MutableBytes decoded);

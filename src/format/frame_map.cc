@@ -8,10 +8,11 @@ namespace headrace {
 namespace {
 
 constexpr uint64_t kMost = uint64_t{1} << 63;
+constexpr Encoding kLastEncoding = Encoding::kRowGroup;
 
 bool is_possible(const Frame& frame) {
   if (frame.encoding == Encoding::kStored) return frame.decoded_size == frame.encoded_size;
-  return frame.encoding <= Encoding::kDeflatePart && frame.decoded_size <= kLargestFrame;
+  return frame.encoding <= kLastEncoding && frame.decoded_size <= kLargestFrame;
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ std::optional<FrameMap> FrameMap::take_columns(ByteView& bytes, uint32_t count,
   map.frames_.reserve(count);
   uint64_t end = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    if ((*encodings)[i] > static_cast<uint64_t>(Encoding::kDeflatePart) ||
+    if ((*encodings)[i] > static_cast<uint64_t>(kLastEncoding) ||
         (*gaps)[i] > object_bytes - end)
       return std::nullopt;
     Frame frame{.encoded_offset = end + (*gaps)[i],

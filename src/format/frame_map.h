@@ -4,7 +4,7 @@
 //   decoded   |hdr|jpg ....... |hdr|cls|hdr|jpg .......|000|           decoded offsets
 //
 // Readers of an archive see the decoded bytes alone: a tar behind zstd, gzip or lz4 as that tar, a
-// zip as its members' contents one behind the other.
+// zip as its members' contents one behind the other, a Parquet file as its rows' values.
 //
 // Thread-safety: a plain value; share it when it is complete.
 #pragma once
@@ -27,6 +27,7 @@ enum class Encoding : uint8_t {
   kLz4Block = 4,     ///< a block of an lz4 frame whose blocks are independent
   kZstd = 5,         ///< a zstd frame
   kDeflatePart = 6,  ///< a part of a deflate stream that begins anew behind a full flush
+  kRowGroup = 7,     ///< a row group of a Parquet file, whose footer is needed (parquet/rows.h)
 };
 
 /// Frames are decoded whole, so a larger one cannot be read at random (stored ones can).

@@ -60,11 +60,12 @@ Result<IndexInput> in_folder(const std::string& folder, const IndexOptions& opti
     HR_CHECK(find_container(input));
     return input;
   }
-  return Error{
-      .code = Code::kNotFound,
-      .message = "there are no shards in '" + folder + "'",
-      .origin = {},
-      .hint = "Shards are files that end in .tar, .tar.gz, .tgz, .tar.lz4, .tar.zst or .zip."};
+  return Error{.code = Code::kNotFound,
+               .message = "there are no shards in '" + folder + "'",
+               .origin = {},
+               .hint =
+                   "Shards are files that end in .tar, .tar.gz, .tgz, .tar.lz4, .tar.zst, .zip or "
+                   ".parquet."};
 }
 
 // The deepest folder that holds all of them.

@@ -7,7 +7,6 @@
 #include "job/archive_scan.h"
 #include "job/hashed_reads.h"
 #include "job/zip_check.h"
-#include "plan/shard_table.h"
 
 namespace headrace {
 namespace {
@@ -62,13 +61,14 @@ class ScannedShard {
 
 /// A compressed archive, or headers alone.
 Result<IndexedArchive> index_by_reads(const std::shared_ptr<const ByteSource>& source,
-                                      Container container, const KeyRule& rule, bool checksum,
+                                      const std::string& name, const KeyRule& rule, bool checksum,
                                       Progress& progress, uint64_t& xxh3) {
+  const Container container = container_of(name).value_or(Container::kTar);
   HashedReads reads(*source, progress);
   const auto read = [&](uint64_t at, MutableBytes into) -> Status {
     return checksum ? reads.read(at, into) : source->read_at(at, into);
   };
-  HR_TRY(IndexedArchive archive, index_container(source, container, rule, read));
+  HR_TRY(IndexedArchive archive, index_container(source, container, name, rule, read));
   if (!checksum) {
     progress.bytes += source->size();
     return archive;
@@ -104,8 +104,7 @@ std::vector<FieldSummary> summarise(const ShardIndex& index) {
 
 void fill_record(const ShardIndexBuilder& builder, ShardRecord& record) {
   record.samples = builder.size();
-  record.block_samples =
-      default_block_samples(record.samples, read_bytes(builder.index(), record.bytes));
+  record.block_samples = block_samples(builder.index(), record.bytes);
   record.fields = summarise(builder.index());
   record.section = builder.encode();
 }
@@ -122,7 +121,7 @@ Result<IndexedShard> index_one_shard(const Store& store, const std::string& name
   HR_TRY(IndexedArchive archive,
          checksum && !is_compressed(container)
              ? ScannedShard(*source, rule).run(progress, xxh3)
-             : index_by_reads(source, container, rule, checksum, progress, xxh3));
+             : index_by_reads(source, name, rule, checksum, progress, xxh3));
   if (archive.end.ending == TarEnding::kNoBlock && !lenient)
     return Error{.code = Code::kCorrupt,
                  .message = "the archive has no end mark: it may have been cut between two members",

@@ -38,6 +38,7 @@ std::optional<uint64_t> number(std::string_view digits) {
 
 Result<NameTemplate> NameTemplate::parse(std::string_view text,
                                          std::optional<Container> container) {
+  if (container) HR_CHECK(check_is_written(*container));
   if (!container || container_of(text) != container)
     return bad(text, "does not end in " +
                          std::string(container_suffix(container.value_or(Container::kTar))));

@@ -6,7 +6,7 @@
 #include "dataset/containers.h"
 #include "job/index_comparison.h"
 #include "job/open_archive.h"
-#include "job/verify_zip.h"
+#include "job/verify_members.h"
 
 namespace headrace {
 namespace {
@@ -113,8 +113,8 @@ Result<std::optional<uint64_t>> check_archive(const KnownShard& shard, Findings&
   }
   const bool same_size = (*source)->size() == shard.bytes;
   report_size(shard, (*source)->size(), report);
-  if (shard.container == Container::kZip) {
-    HR_TRY(const uint64_t xxh3, check_zip(shard, **source, report, progress));
+  if (!is_tar(shard.container)) {
+    HR_TRY(const uint64_t xxh3, check_members(shard, std::move(*source), report, progress));
     return std::optional(xxh3);
   }
   HR_TRY(const auto archive,

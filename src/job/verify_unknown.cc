@@ -5,7 +5,7 @@
 #include "format/tar_fields.h"
 #include "job/open_archive.h"
 #include "job/verify_shard.h"
-#include "job/verify_zip.h"
+#include "job/verify_members.h"
 
 namespace headrace {
 
@@ -20,9 +20,9 @@ Result<ShardIndexBuilder> check_unknown_archive(uint32_t number, const std::stri
     return samples;
   }
   const Container container = container_of(name).value_or(Container::kTar);
-  if (container == Container::kZip) {
+  if (!is_tar(container)) {
     progress.bytes += (*source)->size();
-    HR_TRY(auto archive, read_zip(**source, rule, report, progress));
+    HR_TRY(auto archive, read_members(std::move(*source), container, rule, report, progress));
     return archive ? std::move(archive->builder) : std::move(samples);
   }
   HR_TRY(const auto archive,

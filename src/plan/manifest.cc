@@ -19,13 +19,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFormat = 1;
-constexpr std::array<std::pair<Container, const char*>, 6> kContainers{
+constexpr std::array<std::pair<Container, const char*>, 7> kContainers{
     {{Container::kTar, "tar"},
      {Container::kFiles, "files"},
      {Container::kTarGz, "tar.gz"},
      {Container::kTarLz4, "tar.lz4"},
      {Container::kTarZst, "tar.zst"},
-     {Container::kZip, "zip"}}};
+     {Container::kZip, "zip"},
+     {Container::kParquet, "parquet"}}};
 constexpr int kDeepest = 64;  // levels of JSON; ours has four, and a recipe a few more
 
 Error bad(const std::string& what, const std::string& path) {

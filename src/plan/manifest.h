@@ -47,7 +47,7 @@ struct FieldSummary {
 };
 
 /// What shards are: archives of one kind, or runs of loose files.
-enum class Container { kTar, kFiles, kTarGz, kTarLz4, kTarZst, kZip };
+enum class Container { kTar, kFiles, kTarGz, kTarLz4, kTarZst, kZip, kParquet };
 
 /// As the manifest and the command line have it: "tar", "files", "tar.gz" …
 const char* container_name(Container container);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 import headrace as hr
 import pytest
 from exactly_once import read_on_two_worlds
+from hub_tables import write_repository
 from program import ok, run
 from servers.hub_fake import HubFake
 from servers.hub_repository import HubFile
@@ -112,10 +114,41 @@ def test_loose_files_are_a_data_set(hub, tmp_path):
     read_on_two_worlds("hf://datasets/org/loose/images", tmp_path)
 
 
-def test_parquet_is_refused_with_what_to_do(hub):
-    hub.add("datasets", "org/tables", {"README.md": b"#", "data/train-0.parquet": b"PAR1"})
-    with pytest.raises(hr.UsageError, match="Parquet") as caught:
-        hr.open("hf://datasets/org/tables")
+def test_parquet_gives_what_datasets_gives(hub, run_python, tmp_path):
+    folder = write_repository(tmp_path / "tables")
+    made = {str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()}
+    hub.add("datasets", "org/tables", made)
+    theirs = python(
+        run_python,
+        """
+        import base64, json, datasets
+        rows = datasets.load_dataset("org/tables", split="train", streaming=True)
+        rows = rows.cast_column("image", datasets.Image(decode=False))
+        print(json.dumps([
+            {**row, "image": row["image"] and base64.b64encode(row["image"]["bytes"]).decode()}
+            for row in rows
+        ]))
+        """,
+    )
+    ours = contents("hf://datasets/org/tables/data/train-*.parquet")
+    assert len(ours) == len(theirs) == 60
+    for fields, row in zip(ours.values(), theirs, strict=True):
+        assert int(fields["label"]) == row["label"]
+        assert fields["caption"].decode() == row["caption"]
+        assert json.loads(fields["boxes"]) == row["boxes"]
+        pictures = [data for name, data in fields.items() if name.startswith("image.")]
+        assert [base64.b64encode(data).decode() for data in pictures] == [row["image"]] * len(
+            pictures
+        )
+        assert bool(pictures) == (row["image"] is not None)
+    assert len(contents("hf://datasets/org/tables")) == 70
+    read_on_two_worlds("hf://datasets/org/tables", tmp_path / "audits")
+
+
+def test_arrow_files_are_refused_with_what_to_do(hub):
+    hub.add("datasets", "org/arrows", {"README.md": b"#", "data/train-0.arrow": b"ARROW1"})
+    with pytest.raises(hr.UsageError, match="Arrow") as caught:
+        hr.open("hf://datasets/org/arrows")
     assert caught.value.hint
 
 

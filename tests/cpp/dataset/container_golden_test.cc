@@ -77,7 +77,7 @@ class ContainerGolden : public testing::TestWithParam<std::string> {
 
   Result<IndexedArchive> index() const {
     return index_container(
-        object_, *container_of(GetParam()), KeyRule(),
+        object_, *container_of(GetParam()), GetParam(), KeyRule(),
         [this](uint64_t offset, MutableBytes into) { return object_->read_at(offset, into); });
   }
 

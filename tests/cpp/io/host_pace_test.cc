@@ -73,7 +73,7 @@ TEST(HostPace, ClimbsWithRequestsThatEndTogether) {
     Link link{.request = size};
     link.run(pace, milliseconds(8000));
     // Of small ones most of the time is the delay, so that the link is never filled.
-    EXPECT_GE(pace.counters.depth, 60U) << size;
+    EXPECT_GE(pace.in_flight(), 60U) << size;
   }
 }
 
