@@ -127,5 +127,7 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location,
 
 /// One object by its path or URL. That of http and https may have a query, as signed ones have.
 Result<std::unique_ptr<ByteSource>> open_url(const std::string& location);
+/// The whole of such an object.
+Result<std::string> read_url(const std::string& location);
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "dataset/decoded_source.h"
 #include "format/frame_scan.h"
+#include "io/urls.h"
 
 namespace headrace {
 namespace {
@@ -23,8 +24,9 @@ constexpr std::array<std::pair<std::string_view, Container>, 7> kSuffixes{{
 }  // namespace
 
 std::optional<Container> container_of(std::string_view path) {
+  const std::string_view name = without_query(path);
   for (const auto& [suffix, container] : kSuffixes)
-    if (path.ends_with(suffix)) return container;
+    if (name.ends_with(suffix)) return container;
   return std::nullopt;
 }
 
@@ -39,8 +41,9 @@ Result<Container> common_container(const std::vector<std::string>& paths) {
   for (const std::string& path : paths)
     if (container_of(path) != first)
       return Error{.code = Code::kUsage,
-                   .message = "the shards are of several kinds, as '" + paths.front() + "' and '" +
-                              path + "'",
+                   .message = "the shards are of several kinds, as '" +
+                              std::string(without_query(paths.front())) + "' and '" +
+                              std::string(without_query(path)) + "'",
                    .origin = {},
                    .hint = "Name those of one kind, and mix the data sets."};
   return first.value_or(Container::kTar);

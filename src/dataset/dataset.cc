@@ -11,6 +11,7 @@
 #include "dataset/open.h"
 #include "dataset/selected_catalog.h"
 #include "io/memory_store.h"
+#include "io/urls.h"
 
 namespace headrace {
 namespace {
@@ -94,7 +95,8 @@ Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::stri
   HR_TRY(CacheOptions cache_at, cache_options(options.cache_folder));
   const auto cache = cache_at.folder.empty() ? nullptr : NodeCache::open(std::move(cache_at));
   HR_TRY(auto catalog, open_catalog(locations, options, cache));
-  auto impl = std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory,
+  auto impl = std::make_unique<Impl>(std::string(without_query(locations.front())),
+                                     std::move(catalog), options.cache_in_memory,
                                      options.index_memory_bytes, options.open_shards, cache);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
@@ -142,6 +144,10 @@ Result<std::shared_ptr<const ShardIndex>> Dataset::index(uint32_t shard) const {
 Result<std::shared_ptr<const ByteSource>> Dataset::source(uint32_t shard, const ShardIndex& index,
                                                           uint32_t object) const {
   return impl_->source(shard, index, object);
+}
+
+Result<std::unique_ptr<ByteSource>> Dataset::open_shard(uint32_t shard) const {
+  return impl_->catalog_->open_shard(shard);
 }
 
 SampleId Dataset::locate(uint64_t i) const {

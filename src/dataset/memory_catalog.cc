@@ -112,6 +112,7 @@ Result<std::unique_ptr<ByteSource>> open_path(const std::string& path, const Cac
   return cache.wrap(std::move(source));
 }
 
+/// `paths`: as they are opened, which may be with a query.
 class ArchiveCatalog final : public MemoryCatalog {
  public:
   ArchiveCatalog(Container container, std::vector<std::string> paths,
@@ -125,7 +126,9 @@ class ArchiveCatalog final : public MemoryCatalog {
   bool is_remote() const override {
     return std::ranges::any_of(paths_, [](const auto& path) { return is_remote_location(path); });
   }
-  Result<std::string> shard_name(uint32_t shard) const override { return paths_[shard]; }
+  Result<std::string> shard_name(uint32_t shard) const override {
+    return std::string(without_query(paths_[shard]));
+  }
   Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
     HR_TRY(auto source, open_path(paths_[shard], cache_));
     if (source->size() != table().bytes[shard])
@@ -133,7 +136,7 @@ class ArchiveCatalog final : public MemoryCatalog {
                    .message = "the shard had " + std::to_string(table().bytes[shard]) +
                               " bytes when it was opened, and has " +
                               std::to_string(source->size()) + " now",
-                   .origin = {.shard = paths_[shard]}};
+                   .origin = {.shard = source->name()}};
     return source;
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {

@@ -60,6 +60,17 @@ class HttpStore::Object : public RemoteObject {
     if (url != url_) found_ = url;
   }
 
+  Error error(const HttpResponse& answer) const override { return refusal("read", answer); }
+  /// Where signatures are checked, what the server says may hold them.
+  Error refusal(std::string_view action, HttpResponse answer) const {
+    if (!has_query()) return http_error(action, name_, answer);
+    answer.body.clear();
+    Error error = http_error(action, name_, answer);
+    if (error.code == Code::kDenied)
+      error.hint = "If the address is signed, its time may be over: sign it anew.";
+    return error;
+  }
+
   /// A remembered address may be a signed one that has expired: the object's own is asked again.
   bool recover(const HttpResponse&) const override {
     std::scoped_lock lock(mutex_);
@@ -97,7 +108,8 @@ Result<std::shared_ptr<Store>> HttpStore::open_location(const std::string& locat
   HR_TRY(Url root, Url::parse(location));
   if (!root.query.empty())
     return Error{.code = Code::kUsage,
-                 .message = "'" + root.redacted() + "' is an address with a query, not a folder"};
+                 .message = "'" + root.redacted() + "' is an address with a query, not a folder",
+                 .hint = "With a query, name shards: their names end in .tar, .tar.zst or .zip."};
   return std::shared_ptr<Store>(std::make_shared<HttpStore>(store_at(std::move(root))));
 }
 
@@ -149,7 +161,7 @@ Status HttpStore::check_ranges(const Object& object) const {
                  .hint = "Copy it to a folder or a bucket first."};
   };
   HR_TRY(const HttpResponse answer, fetcher_->send(std::move(call)));
-  return answer.is_success() ? Status() : http_error("open", object.name(), answer);
+  return answer.is_success() ? Status() : object.refusal("open", answer);
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) const {
@@ -158,7 +170,7 @@ Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) con
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open(std::shared_ptr<Object> opened) const {
   HR_TRY(const HttpResponse answer, head(*opened));
-  if (!answer.is_success()) return http_error("open", opened->name(), answer);
+  if (!answer.is_success()) return opened->refusal("open", answer);
   opened->found_at(answer.url);
   const bool says_ranges = answer.status == 206 || answer.headers.get("Accept-Ranges") == "bytes";
   if (!says_ranges && answer.total_bytes().value_or(0) > 0) HR_CHECK(check_ranges(*opened));
@@ -179,7 +191,7 @@ Result<bool> HttpStore::exists(const std::string& path) const {
   HR_TRY(const HttpResponse answer, head(*asked));
   if (answer.is_success()) return true;
   if (answer.status == 404 || answer.status == 410) return false;
-  return http_error("look at", asked->name(), answer);
+  return asked->refusal("look at", answer);
 }
 
 Result<std::vector<StoreEntry>> HttpStore::list(const std::string& prefix) const {
