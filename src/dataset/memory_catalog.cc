@@ -117,8 +117,9 @@ class ArchiveCatalog final : public MemoryCatalog {
  public:
   ArchiveCatalog(Container container, std::vector<std::string> paths,
                  std::vector<std::shared_ptr<const ShardIndex>> indexes,
-                 const std::vector<uint64_t>& bytes, CacheUse cache)
-      : paths_(std::move(paths)), cache_(std::move(cache)) {
+                 const std::vector<uint64_t>& bytes,
+                 std::vector<std::shared_ptr<const ByteSource>> spooled, CacheUse cache)
+      : paths_(std::move(paths)), spooled_(std::move(spooled)), cache_(std::move(cache)) {
     manifest_.container = container;
     set_shards(std::move(indexes), bytes);
   }
@@ -129,8 +130,9 @@ class ArchiveCatalog final : public MemoryCatalog {
   Result<std::string> shard_name(uint32_t shard) const override {
     return std::string(without_query(paths_[shard]));
   }
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
-    HR_TRY(auto source, open_path(paths_[shard], cache_));
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
+    if (spooled_[shard]) return spooled_[shard];
+    HR_TRY(std::shared_ptr<const ByteSource> source, open_path(paths_[shard], cache_));
     if (source->size() != table().bytes[shard])
       return Error{.code = Code::kChanged,
                    .message = "the shard had " + std::to_string(table().bytes[shard]) +
@@ -149,6 +151,7 @@ class ArchiveCatalog final : public MemoryCatalog {
 
  private:
   const std::vector<std::string> paths_;
+  const std::vector<std::shared_ptr<const ByteSource>> spooled_;  // else nullptr
   const CacheUse cache_;
 };
 
@@ -163,7 +166,7 @@ class LooseCatalog final : public MemoryCatalog {
 
   bool is_remote() const override { return is_remote_location(store_->name()); }
   Result<std::string> shard_name(uint32_t) const override { return store_->name(); }
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
     return Error{.message = "loose files have no archive number " + std::to_string(shard)};
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
@@ -184,6 +187,7 @@ class LooseCatalog final : public MemoryCatalog {
 struct IndexedShard {
   std::shared_ptr<const ShardIndex> index;
   uint64_t bytes = 0;
+  std::shared_ptr<const ByteSource> spooled = {};  ///< not to be streamed a second time
 };
 
 Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule,
@@ -194,7 +198,8 @@ Result<IndexedShard> index_shard(const std::string& path, const KeyRule& rule,
   };
   const Container container = container_of(path).value_or(Container::kTar);
   HR_TRY(auto archive, index_container(source, container, rule, read));
-  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size()};
+  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size(),
+                      source->is_spooled() ? source : nullptr};
 }
 
 }  // namespace
@@ -221,13 +226,15 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::vector<std::string>& 
 
   std::vector<std::shared_ptr<const ShardIndex>> indexes;
   std::vector<uint64_t> bytes;
+  std::vector<std::shared_ptr<const ByteSource>> spooled;
   for (auto& shard : shards) {
     if (!shard.ok()) return std::move(shard).error();
     indexes.push_back(shard->index);
     bytes.push_back(shard->bytes);
+    spooled.push_back(shard->spooled);
   }
-  return std::unique_ptr<Catalog>(
-      std::make_unique<ArchiveCatalog>(container, paths, std::move(indexes), bytes, use));
+  return std::unique_ptr<Catalog>(std::make_unique<ArchiveCatalog>(
+      container, paths, std::move(indexes), bytes, std::move(spooled), use));
 }
 
 Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,
