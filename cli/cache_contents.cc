@@ -125,7 +125,7 @@ Result<int> prefetch(const std::string& location, const std::string& folder, Con
   const CacheCounters counters = set->cache_counters();
   if (counters.hit_bytes + counters.fetched_bytes + counters.streamed_bytes == 0)
     return Error{.code = Code::kUsage,
-                 .message = "'" + location +
+                 .message = "'" + set->name() +
                             "' is local, or its server does not say which version "
                             "an object has, so nothing of it is cached"};
   if (!counters.trouble.empty())

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/suggest.h"
 #include "cli/verbs.h"
+#include "headrace/notes.h"
 
 namespace headrace::cli {
 namespace {
@@ -131,6 +132,7 @@ int fail(const Error& error, bool json) {
 int run_action(const Verb& verb, const Action& action, Context& context) {
   g_stoppable = verb.stoppable ? 1 : 0;
   const Result<int> result = action(context);
+  for (const std::string& note : take_notes()) context.note("note: " + note);
   const Status flushed = context.out.flush();
   if (!result) return fail(result.error(), context.json);
   if (!flushed) return fail(flushed.error(), context.json);

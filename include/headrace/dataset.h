@@ -121,6 +121,8 @@ class Dataset {
   /// The object that holds a member of this shard: the archive, or loose file `object`.
   Result<std::shared_ptr<const ByteSource>> source(uint32_t shard, const ShardIndex& index,
                                                    uint32_t object) const;
+  /// The archive of a shard, opened anew: it is what lies there now.
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const;
   /// XXH3 of the whole shard as the manifest has it; 0 if unknown.
   Result<uint64_t> shard_checksum(uint32_t shard) const;
 

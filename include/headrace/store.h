@@ -47,6 +47,9 @@ class ByteSource {
 
   /// Whether a read takes so long (a request over a network) that many should be under way at once.
   virtual bool is_remote() const { return false; }
+  /// Whether its bytes were streamed into a temporary file that goes with it: who will read it
+  /// again keeps it open.
+  virtual bool is_spooled() const { return false; }
   /// Reads as read_at does, without waiting where that is possible: `done` is called once, from any
   /// thread, maybe before this returns; it must be short. `into` and the source live until then.
   virtual void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
@@ -127,5 +130,7 @@ Result<std::shared_ptr<Store>> open_store(const std::string& location,
 
 /// One object by its path or URL. That of http and https may have a query, as signed ones have.
 Result<std::unique_ptr<ByteSource>> open_url(const std::string& location);
+/// The whole of such an object.
+Result<std::string> read_url(const std::string& location);
 
 }  // namespace headrace

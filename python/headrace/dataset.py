@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from . import _native
 from .errors import ChangedError, NotFoundError, UsageError
+from .notes import warn_of_notes
 from .pipeline import Pipeline, Steps
 from .recipes import Field
 
@@ -74,11 +75,12 @@ def _open(
         threads=int(threads),
         cache_folder="" if cache in (None, "memory") else cache,
     )
+    warn_of_notes(stacklevel=3)
     dataset = Dataset(native, (paths, key, cache, threads))
     for how, arguments in selections:
         dataset = dataset._selected(how, *arguments)
     if fingerprint is not None and dataset.fingerprint != fingerprint:
-        raise ChangedError(f"the data set at {paths[0]} is not the one that was pickled")
+        raise ChangedError(f"the data set at {native.name} is not the one that was pickled")
     return dataset
 
 
@@ -176,8 +178,9 @@ class Dataset(Steps, Sequence[Any]):
         """
         return self._native.cache_counters()
 
-    def _warn_of_cache(self) -> None:
-        """Says once what keeps the cache from working."""
+    def _warn(self) -> None:
+        """Says once what keeps the cache from working, and what else was noted meanwhile."""
+        warn_of_notes(stacklevel=4)
         trouble = self._native.cache_counters()["trouble"]
         if trouble and not self._warned:
             self._warned = True

@@ -224,7 +224,7 @@ class Loader:
         batch = self._native_batch() if self._stream is None else self._made_batch(self._stream)
         if batch is None:
             for each in self._source.sets:
-                each._warn_of_cache()
+                each._warn()
         return batch
 
     def _native_batch(self) -> Batch | None:

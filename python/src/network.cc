@@ -1,9 +1,10 @@
-// headrace/network.h: what was asked of remote stores.
+// headrace/network.h and headrace/notes.h: what was asked of remote stores, and what to say of it.
 #include "headrace/network.h"
 
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "headrace/notes.h"
 
 namespace headrace::python {
 namespace {
@@ -26,8 +27,17 @@ nb::dict counters() {
   return out;
 }
 
+nb::list notes() {
+  nb::list out;
+  for (const std::string& note : take_notes()) out.append(to_str(note));
+  return out;
+}
+
 }  // namespace
 
-void bind_network(nb::module_& module) { module.def("network_counters", &counters); }
+void bind_network(nb::module_& module) {
+  module.def("network_counters", &counters);
+  module.def("take_notes", &notes);
+}
 
 }  // namespace headrace::python

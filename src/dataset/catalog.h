@@ -34,7 +34,7 @@ class Catalog {
   virtual Result<uint64_t> shard_checksum(uint32_t shard) const = 0;
   virtual Result<std::shared_ptr<const ShardIndex>> load_index(uint32_t shard) const = 0;
   /// Opens the archive of a shard.
-  virtual Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const = 0;
+  virtual Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const = 0;
   /// Opens a loose file by the path its index section has.
   virtual Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const = 0;
   /// The same, without asking how large it is: `bytes`, says the index.

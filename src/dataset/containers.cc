@@ -8,6 +8,7 @@
 #include "dataset/decoded_source.h"
 #include "format/frame_scan.h"
 #include "format/parquet/index_parquet.h"
+#include "io/urls.h"
 #include "plan/shard_table.h"
 
 namespace headrace {
@@ -27,8 +28,9 @@ constexpr std::array<std::pair<std::string_view, Container>, 8> kSuffixes{{
 }  // namespace
 
 std::optional<Container> container_of(std::string_view path) {
+  const std::string_view name = without_query(path);
   for (const auto& [suffix, container] : kSuffixes)
-    if (path.ends_with(suffix)) return container;
+    if (name.ends_with(suffix)) return container;
   return std::nullopt;
 }
 
@@ -43,8 +45,9 @@ Result<Container> common_container(const std::vector<std::string>& paths) {
   for (const std::string& path : paths)
     if (container_of(path) != first)
       return Error{.code = Code::kUsage,
-                   .message = "the shards are of several kinds, as '" + paths.front() + "' and '" +
-                              path + "'",
+                   .message = "the shards are of several kinds, as '" +
+                              std::string(without_query(paths.front())) + "' and '" +
+                              std::string(without_query(path)) + "'",
                    .origin = {},
                    .hint = "Name those of one kind, and mix the data sets."};
   return first.value_or(Container::kTar);

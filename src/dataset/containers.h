@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-/// The container of a shard by the end of its name; nothing: this is no shard.
+/// The container of a shard by the end of its name or address; nothing: this is no shard.
 std::optional<Container> container_of(std::string_view path);
 
 /// What the names of such shards end in, as ".tar.zst". Precondition: not kFiles.

@@ -11,6 +11,7 @@
 #include "dataset/open.h"
 #include "dataset/selected_catalog.h"
 #include "io/memory_store.h"
+#include "io/urls.h"
 
 namespace headrace {
 namespace {
@@ -38,7 +39,8 @@ class Dataset::Impl {
         cache_(std::move(cache)),
         starts_(first_samples(catalog_->table())),
         indexes_(cache_in_memory ? kNoBudget : index_bytes),
-        sources_(cache_in_memory ? kNoBudget : open_shards) {}
+        sources_(cache_in_memory ? kNoBudget : open_shards,
+                 [](const ByteSource& source) { return source.is_spooled(); }) {}
 
   Result<std::shared_ptr<const ShardIndex>> index(uint32_t shard) {
     return indexes_.get(
@@ -65,17 +67,22 @@ class Dataset::Impl {
  private:
   Result<std::shared_ptr<const ByteSource>> open(uint32_t shard, const ShardIndex& index,
                                                  uint32_t object) {
-    HR_TRY(auto source, index.is_archive() ? catalog_->open_shard(shard)
-                                           : catalog_->open_known_file(index.object(object),
-                                                                       index.object_bytes(object)));
+    HR_TRY(auto source, open_object(shard, index, object));
     if (index.frames())
-      source = std::make_unique<DecodedSource>(std::move(source), index.frames(), decoded_, shard);
+      source = std::make_shared<DecodedSource>(std::move(source), index.frames(), decoded_, shard);
     if (cache_in_memory_) {
       auto bytes = std::make_shared<std::string>(source->size(), '\0');
       HR_CHECK(source->read_at(0, as_writable_bytes(*bytes)));
       source = open_bytes(source->name(), std::move(bytes));
     }
-    return std::shared_ptr<const ByteSource>(std::move(source));
+    return source;
+  }
+
+  Result<std::shared_ptr<const ByteSource>> open_object(uint32_t shard, const ShardIndex& index,
+                                                        uint32_t object) {
+    if (index.is_archive()) return catalog_->open_shard(shard);
+    HR_TRY(auto file, catalog_->open_known_file(index.object(object), index.object_bytes(object)));
+    return std::shared_ptr<const ByteSource>(std::move(file));
   }
 
   LruCache<ShardIndex> indexes_;
@@ -94,7 +101,8 @@ Result<std::shared_ptr<const Dataset>> Dataset::open(const std::vector<std::stri
   HR_TRY(CacheOptions cache_at, cache_options(options.cache_folder));
   const auto cache = cache_at.folder.empty() ? nullptr : NodeCache::open(std::move(cache_at));
   HR_TRY(auto catalog, open_catalog(locations, options, cache));
-  auto impl = std::make_unique<Impl>(locations.front(), std::move(catalog), options.cache_in_memory,
+  auto impl = std::make_unique<Impl>(std::string(without_query(locations.front())),
+                                     std::move(catalog), options.cache_in_memory,
                                      options.index_memory_bytes, options.open_shards, cache);
   return std::shared_ptr<const Dataset>(new Dataset(std::move(impl)));
 }
@@ -142,6 +150,10 @@ Result<std::shared_ptr<const ShardIndex>> Dataset::index(uint32_t shard) const {
 Result<std::shared_ptr<const ByteSource>> Dataset::source(uint32_t shard, const ShardIndex& index,
                                                           uint32_t object) const {
   return impl_->source(shard, index, object);
+}
+
+Result<std::shared_ptr<const ByteSource>> Dataset::open_shard(uint32_t shard) const {
+  return impl_->catalog_->open_shard(shard);
 }
 
 SampleId Dataset::locate(uint64_t i) const {

@@ -54,6 +54,7 @@ class DecodedSource final : public ByteSource {
   uint64_t size() const override { return frames_->decoded_size(); }
   std::string version() const override { return object_->version(); }
   bool is_remote() const override { return object_->is_remote() || !stored_; }
+  bool is_spooled() const override { return object_->is_spooled(); }
   Status read_at(uint64_t offset, MutableBytes into) const override;
   void will_need(uint64_t offset, uint64_t size) const override;
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,

@@ -21,8 +21,10 @@ class LruCache {
  public:
   using Pointer = std::shared_ptr<const Value>;
 
-  /// The newest value is kept even if it takes more than the budget, unless that is 0.
-  explicit LruCache(uint64_t budget) : budget_(budget) {}
+  /// The newest value is kept even if it takes more than the budget, unless that is 0; and those
+  /// for which `stays` is true when they would have to go.
+  using Stays = bool (*)(const Value&);
+  explicit LruCache(uint64_t budget, Stays stays = nullptr) : budget_(budget), stays_(stays) {}
 
   /// The value of `key`, from `load()` (a Result<Pointer>) if it is not here. `cost(value)` is what
   /// it takes of the budget.
@@ -58,17 +60,24 @@ class LruCache {
     recent_.push_front({key, std::move(value), cost});
     entries_[key] = recent_.begin();
     used_ += cost;
-    const size_t least = budget_ > 0 ? 1 : 0;
-    while (used_ > budget_ && recent_.size() > least) {
-      used_ -= recent_.back().cost;
-      entries_.erase(recent_.back().key);
-      auto& known = forgotten_[recent_.back().key];
-      if (known.expired()) known = recent_.back().value;
-      recent_.pop_back();
+    for (auto it = recent_.end(); used_ > budget_ && it != recent_.begin();) {
+      --it;
+      const bool is_newest = it == recent_.begin() && budget_ > 0;
+      const bool stays = stays_ != nullptr && stays_(*it->value);
+      if (!is_newest && !stays) it = forget(it);
     }
   }
 
+  typename std::list<Entry>::iterator forget(typename std::list<Entry>::iterator entry) {
+    used_ -= entry->cost;
+    entries_.erase(entry->key);
+    auto& known = forgotten_[entry->key];
+    if (known.expired()) known = entry->value;
+    return recent_.erase(entry);
+  }
+
   const uint64_t budget_;
+  const Stays stays_;
   std::mutex mutex_;
   uint64_t used_ = 0;
   std::list<Entry> recent_;  // most recent first

@@ -124,12 +124,13 @@ class ManifestCatalog final : public Catalog {
     return std::make_shared<const ShardIndex>(std::move(index));
   }
 
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
     HR_TRY(const ShardPlace place, read_place(shard));
     HR_TRY(const std::string path, shard_path(place));
     HR_TRY(auto source, data_->open_known(path, table_.bytes[shard]));
     const bool known = place.shard_xxh3 != 0;
-    return data_cache_.wrap(std::move(source), known ? "xxh3 " + hex64(place.shard_xxh3) : "");
+    return std::shared_ptr<const ByteSource>(
+        data_cache_.wrap(std::move(source), known ? "xxh3 " + hex64(place.shard_xxh3) : ""));
   }
 
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {

@@ -111,12 +111,14 @@ Result<std::unique_ptr<ByteSource>> open_path(const std::string& path, const Cac
   return cache.wrap(std::move(source));
 }
 
+/// `paths`: as they are opened, which may be with a query.
 class ArchiveCatalog final : public MemoryCatalog {
  public:
   ArchiveCatalog(Container container, std::vector<std::string> paths,
                  std::vector<std::shared_ptr<const ShardIndex>> indexes,
-                 const std::vector<uint64_t>& bytes, CacheUse cache)
-      : paths_(std::move(paths)), cache_(std::move(cache)) {
+                 const std::vector<uint64_t>& bytes,
+                 std::vector<std::shared_ptr<const ByteSource>> spooled, CacheUse cache)
+      : paths_(std::move(paths)), spooled_(std::move(spooled)), cache_(std::move(cache)) {
     manifest_.container = container;
     set_shards(std::move(indexes), bytes);
   }
@@ -124,15 +126,18 @@ class ArchiveCatalog final : public MemoryCatalog {
   bool is_remote() const override {
     return std::ranges::any_of(paths_, [](const auto& path) { return is_remote_location(path); });
   }
-  Result<std::string> shard_name(uint32_t shard) const override { return paths_[shard]; }
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
-    HR_TRY(auto source, open_path(paths_[shard], cache_));
+  Result<std::string> shard_name(uint32_t shard) const override {
+    return std::string(without_query(paths_[shard]));
+  }
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
+    if (spooled_[shard]) return spooled_[shard];
+    HR_TRY(std::shared_ptr<const ByteSource> source, open_path(paths_[shard], cache_));
     if (source->size() != table().bytes[shard])
       return Error{.code = Code::kChanged,
                    .message = "the shard had " + std::to_string(table().bytes[shard]) +
                               " bytes when it was opened, and has " +
                               std::to_string(source->size()) + " now",
-                   .origin = {.shard = paths_[shard]}};
+                   .origin = {.shard = source->name()}};
     return source;
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
@@ -145,6 +150,7 @@ class ArchiveCatalog final : public MemoryCatalog {
 
  private:
   const std::vector<std::string> paths_;
+  const std::vector<std::shared_ptr<const ByteSource>> spooled_;  // else nullptr
   const CacheUse cache_;
 };
 
@@ -159,7 +165,7 @@ class LooseCatalog final : public MemoryCatalog {
 
   bool is_remote() const override { return is_remote_location(store_->name()); }
   Result<std::string> shard_name(uint32_t) const override { return store_->name(); }
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
     return Error{.message = "loose files have no archive number " + std::to_string(shard)};
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {
@@ -180,6 +186,7 @@ class LooseCatalog final : public MemoryCatalog {
 struct IndexedShard {
   std::shared_ptr<const ShardIndex> index;
   uint64_t bytes = 0;
+  std::shared_ptr<const ByteSource> spooled = {};  ///< not to be streamed a second time
 };
 
 Result<IndexedShard> index_shard(const std::string& folder, const std::string& path,
@@ -189,9 +196,11 @@ Result<IndexedShard> index_shard(const std::string& folder, const std::string& p
     return source->read_at(offset, into);
   };
   const Container container = container_of(path).value_or(Container::kTar);
-  const auto name = std::string_view(path).substr(folder.size());
+  const std::string_view name = without_query(path).substr(folder.size());
   HR_TRY(auto archive, index_container(source, container, name, rule, read));
-  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size()};
+  return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size(),
+                      source->is_spooled() ? source : nullptr};
+>>>>>>> plain
 }
 
 }  // namespace
@@ -219,13 +228,15 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::string& folder,
 
   std::vector<std::shared_ptr<const ShardIndex>> indexes;
   std::vector<uint64_t> bytes;
+  std::vector<std::shared_ptr<const ByteSource>> spooled;
   for (auto& shard : shards) {
     if (!shard.ok()) return std::move(shard).error();
     indexes.push_back(shard->index);
     bytes.push_back(shard->bytes);
+    spooled.push_back(shard->spooled);
   }
-  return std::unique_ptr<Catalog>(
-      std::make_unique<ArchiveCatalog>(container, paths, std::move(indexes), bytes, use));
+  return std::unique_ptr<Catalog>(std::make_unique<ArchiveCatalog>(
+      container, paths, std::move(indexes), bytes, std::move(spooled), use));
 }
 
 Result<std::unique_ptr<Catalog>> index_loose_files(std::shared_ptr<Store> store,

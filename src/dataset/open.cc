@@ -39,7 +39,9 @@ Error columns_at(const std::string& location) {
 /// A pattern in a URL, `hf://datasets/org/name/train-*.tar`, is matched against the listing of the
 /// folder before its first special character. '*' does not match '/'.
 Status expand_pattern(const std::string& location, std::vector<std::string>* out) {
-  const size_t special = location.find_first_of("*?[");
+  // The '?' of an address begins its query, which is for one object.
+  const bool has_query = without_query(location).size() < location.size();
+  const size_t special = has_query ? std::string::npos : location.find_first_of("*?[");
   const size_t slash = location.rfind('/', special);
   if (special == std::string::npos || url_scheme(location).empty() || slash == std::string::npos) {
     out->push_back(location);
@@ -60,7 +62,7 @@ Status expand_pattern(const std::string& location, std::vector<std::string>* out
 
 /// The deepest folder that holds all of them, with its '/'.
 std::string common_folder(const std::vector<std::string>& paths) {
-  std::string folder = paths.front();
+  std::string folder(without_query(paths.front()));
   for (const std::string& path : paths)
     while (!folder.ends_with('/') || !path.starts_with(folder)) {
       const size_t slash =
@@ -105,10 +107,12 @@ Result<std::unique_ptr<Catalog>> open_catalog(const std::vector<std::string>& lo
   if (std::ranges::all_of(paths, is_archive_name))
     return index_archives(common_folder(paths), paths, options, cache);
   if (paths.size() > 1)
-    return Error{.code = Code::kUsage,
-                 .message = "several locations make one data set only if all are shards, but '" +
-                            *std::ranges::find_if_not(paths, is_archive_name) + "' is none",
-                 .hint = "Open them one by one and mix them."};
+    return Error{
+        .code = Code::kUsage,
+        .message = "several locations make one data set only if all are shards, but '" +
+                   std::string(without_query(*std::ranges::find_if_not(paths, is_archive_name))) +
+                   "' is none",
+        .hint = "Open them one by one and mix them."};
   std::string folder = paths.front();
   if (folder.ends_with(std::string("/") + kManifestName))
     folder.resize(folder.size() - std::string_view(kManifestName).size() - 1);

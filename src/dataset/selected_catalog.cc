@@ -56,7 +56,7 @@ class SelectedCatalog final : public Catalog {
   Result<uint64_t> shard_checksum(uint32_t shard) const override {
     return whole_->shard_checksum(shard);
   }
-  Result<std::unique_ptr<ByteSource>> open_shard(uint32_t shard) const override {
+  Result<std::shared_ptr<const ByteSource>> open_shard(uint32_t shard) const override {
     return whole_->open_shard(shard);
   }
   Result<std::unique_ptr<ByteSource>> open_file(std::string_view path) const override {

@@ -13,36 +13,39 @@ namespace {
 /// Larger reads come in parts, in parallel: one connection alone seldom fills a link.
 constexpr uint64_t kPartBytes = uint64_t{8} << 20;
 
-Error changed(const std::string& object, const std::string& how) {
+}  // namespace
+
+Error object_changed(const std::string& object, const std::string& how) {
   return {.code = Code::kChanged,
           .message = "the object changed while it was being read: " + how,
           .origin = {.shard = object},
           .hint = "Open the data set again; if it has a manifest, index it anew."};
 }
 
-}  // namespace
+ObjectPin::ObjectPin(std::optional<uint64_t> bytes, std::string version)
+    : bytes_(bytes), version_(std::move(version)), known_(!version_.empty()) {}
 
-/// Which version and size the object has, as the first answer said.
-struct RemoteSource::Pin {
-  std::mutex mutex;
-  std::string version;
-  bool known = false;
+std::string ObjectPin::version() const {
+  const std::scoped_lock lock(mutex_);
+  return version_;
+}
 
-  std::string get() {
-    std::scoped_lock lock(mutex);
-    return version;
-  }
-  Status check(const RemoteObject& object, uint64_t bytes, const HttpResponse& answer) {
-    if (const auto total = answer.total_bytes(); total && *total != bytes)
-      return changed(object.name(), "it had " + std::to_string(bytes) + " bytes and has " +
-                                        std::to_string(*total) + " now");
-    const std::string now = object.version(answer);
-    std::scoped_lock lock(mutex);
-    if (!std::exchange(known, true) && version.empty()) version = now;
-    if (now == version) return {};
-    return changed(object.name(), "its version was '" + version + "' and is '" + now + "' now");
-  }
-};
+bool ObjectPin::is_known() const {
+  const std::scoped_lock lock(mutex_);
+  return known_;
+}
+
+Status ObjectPin::check(const RemoteObject& object, const HttpResponse& answer) {
+  if (const auto total = answer.total_bytes(); total && bytes_ && *total != *bytes_)
+    return object_changed(object.name(), "it had " + std::to_string(*bytes_) + " bytes and has " +
+                                             std::to_string(*total) + " now");
+  const std::string now = object.version(answer);
+  const std::scoped_lock lock(mutex_);
+  if (!std::exchange(known_, true) && version_.empty()) version_ = now;
+  if (now == version_) return {};
+  return object_changed(object.name(),
+                        "its version was '" + version_ + "' and is '" + now + "' now");
+}
 
 /// One read on its way: its parts, of which the last to come calls `done`.
 class RemoteSource::Read : public std::enable_shared_from_this<Read> {
@@ -51,7 +54,6 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
       : fetcher_(*source.fetcher_),
         object_(source.object_),
         pin_(source.pin_),
-        bytes_(source.bytes_),
         offset_(offset),
         into_(into),
         deadline_(deadline),
@@ -64,14 +66,14 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
 
  private:
   void ask(uint64_t at, bool again) {
-    HttpCall call = object_->get(pin_->get());
+    HttpCall call = object_->get(pin_->version());
     call.request.into = into_.subspan(at, std::min<uint64_t>(kPartBytes, into_.size() - at));
     const uint64_t first = offset_ + at;
     call.request.range = {first, first + call.request.into.size() - 1};
     call.object = object_->name();
     call.deadline = deadline_;
     call.check = [self = shared_from_this()](const HttpResponse& answer) {
-      return self->pin_->check(*self->object_, self->bytes_, answer);
+      return self->pin_->check(*self->object_, answer);
     };
     fetcher_.start(std::move(call),
                    [self = shared_from_this(), at, again](Result<HttpResponse> answer) {
@@ -90,9 +92,9 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
   }
 
   Error refusal(const HttpResponse& answer) const {
-    if (answer.status == 412) return changed(object_->name(), "the server says so (412)");
+    if (answer.status == 412) return object_changed(object_->name(), "the server says so (412)");
     if (answer.status == 416)
-      return changed(object_->name(), "it ends before the bytes that were asked for (416)");
+      return object_changed(object_->name(), "it ends before the bytes that were asked for (416)");
     return object_->error(answer);
   }
 
@@ -107,8 +109,7 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
 
   Fetcher& fetcher_;  // ends this read before it ends; it must not end on its own thread
   const std::shared_ptr<const RemoteObject> object_;
-  const std::shared_ptr<Pin> pin_;
-  const uint64_t bytes_;
+  const std::shared_ptr<ObjectPin> pin_;
   const uint64_t offset_;
   const MutableBytes into_;
   const Deadline deadline_;
@@ -121,12 +122,23 @@ class RemoteSource::Read : public std::enable_shared_from_this<Read> {
 RemoteSource::RemoteSource(std::shared_ptr<Fetcher> fetcher,
                            std::shared_ptr<const RemoteObject> object, uint64_t bytes,
                            std::string version)
+    : RemoteSource(std::move(fetcher), std::move(object),
+                   std::make_shared<ObjectPin>(bytes, std::move(version))) {}
+
+RemoteSource::RemoteSource(std::shared_ptr<Fetcher> fetcher,
+                           std::shared_ptr<const RemoteObject> object,
+                           std::shared_ptr<ObjectPin> pin)
     : fetcher_(std::move(fetcher)),
       object_(std::move(object)),
-      bytes_(bytes),
-      pin_(std::make_shared<Pin>()) {
-  pin_->known = !version.empty();
-  pin_->version = std::move(version);
+      bytes_(pin->bytes().value()),
+      pin_(std::move(pin)) {}
+
+Status RemoteSource::check(uint64_t offset, uint64_t size) const {
+  if (offset <= bytes_ && size <= bytes_ - offset) return {};
+  return Error{.code = Code::kCorrupt,
+               .message = "the object has " + std::to_string(bytes_) +
+                          " bytes and ends before the bytes asked for",
+               .origin = {.shard = name(), .offset = offset}};
 }
 
 Status RemoteSource::read_at(uint64_t offset, MutableBytes into) const {
@@ -138,24 +150,15 @@ Status RemoteSource::read_at(uint64_t offset, MutableBytes into) const {
 
 void RemoteSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                               const Done& done) const {
-  if (into.empty()) return done({});
-  if (offset > bytes_ || into.size() > bytes_ - offset)
-    return done(Error{.code = Code::kCorrupt,
-                      .message = "the object has " + std::to_string(bytes_) +
-                                 " bytes and ends before the bytes asked for",
-                      .origin = {.shard = name(), .offset = offset}});
+  if (Status status = check(offset, into.size()); !status.ok() || into.empty())
+    return done(std::move(status));
   std::make_shared<Read>(*this, offset, into, deadline, done)->start();
 }
 
 std::string RemoteSource::identity() const {
-  bool known = false;
-  {
-    std::scoped_lock lock(pin_->mutex);
-    known = pin_->known;
-  }
   std::byte first{};
-  if (!known && bytes_ > 0 && !read_at(0, {&first, 1}).ok()) return "";
-  return object_identity(name(), pin_->get(), bytes_);
+  if (!pin_->is_known() && bytes_ > 0 && !read_at(0, {&first, 1}).ok()) return "";
+  return object_identity(name(), pin_->version(), bytes_);
 }
 
 std::string object_identity(const std::string& name, const std::string& version, uint64_t bytes) {

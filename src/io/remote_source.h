@@ -42,11 +42,35 @@ class RemoteObject {
   }
 };
 
+/// "the object changed while it was being read: HOW", Code::kChanged.
+Error object_changed(const std::string& object, const std::string& how);
+
+/// Which version and size an object has, as it was found or as the first answer says. Thread-safe.
+class ObjectPin {
+ public:
+  ObjectPin(std::optional<uint64_t> bytes, std::string version);
+
+  std::optional<uint64_t> bytes() const { return bytes_; }
+  std::string version() const;
+  /// Code::kChanged: the answer is of another version or size.
+  Status check(const RemoteObject& object, const HttpResponse& answer);
+  bool is_known() const;
+
+ private:
+  const std::optional<uint64_t> bytes_;
+  mutable std::mutex mutex_;
+  std::string version_;
+  bool known_;
+};
+
 class RemoteSource : public ByteSource {
  public:
   /// Without `bytes` and `version`, the first answer tells them; size() needs `bytes`.
   RemoteSource(std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const RemoteObject> object,
                uint64_t bytes, std::string version = "");
+  /// With a pin, which knows the size, that others read by too.
+  RemoteSource(std::shared_ptr<Fetcher> fetcher, std::shared_ptr<const RemoteObject> object,
+               std::shared_ptr<ObjectPin> pin);
 
   const std::string& name() const override { return object_->name(); }
   uint64_t size() const override { return bytes_; }
@@ -57,15 +81,16 @@ class RemoteSource : public ByteSource {
                   const Done& done) const override;
   /// Asks for the first byte if no answer has told the version yet.
   std::string identity() const override;
+  /// Code::kCorrupt: the object ends before this range does.
+  Status check(uint64_t offset, uint64_t size) const;
 
  private:
   class Read;
-  struct Pin;
 
   const std::shared_ptr<Fetcher> fetcher_;
   const std::shared_ptr<const RemoteObject> object_;
   const uint64_t bytes_;
-  const std::shared_ptr<Pin> pin_;
+  const std::shared_ptr<ObjectPin> pin_;
 };
 
 /// ByteSource::identity() of an object, from its URL and what tells its version; "" if nothing

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/try.h"
 #include "io/environment.h"
@@ -34,10 +35,28 @@ Status Spool::begin_file() {
   return {};
 }
 
+Status Spool::read_at(uint64_t offset, MutableBytes into) const {
+  const Error ended{.code = Code::kCorrupt,
+                    .message = "it ends before the bytes asked for",
+                    .origin = {.shard = "", .offset = offset}};
+  if (file_) {
+    const ssize_t got = read_fully(file_->file().get(), into, offset);
+    if (got < 0) return system_error("read a temporary file in", folder_, errno);
+    return static_cast<size_t>(got) == into.size() ? Status() : Status(ended);
+  }
+  if (offset > small_.size() || into.size() > small_.size() - offset) return ended;
+  if (!into.empty()) std::memcpy(into.data(), small_.data() + offset, into.size());
+  return {};
+}
+
+void Spool::finish() {
+  if (file_) file_->trim();
+}
+
 Result<ByteView> Spool::view() {
   if (!file_) return as_bytes(small_);
   if (mapped_ == nullptr) {
-    file_->trim();
+    finish();
     void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_->file().get(), 0);
     if (mapped == MAP_FAILED) return system_error("map a temporary file", folder_, errno);
     mapped_ = mapped;

@@ -1,7 +1,7 @@
 // Bytes kept until all of them are known, for protocols that want their number or digest before the
-// first of them: in memory while they are few, then in a nameless temporary file (in TMPDIR, or a
-// folder that is named).
-// Belongs to one thread.
+// first of them, or while they are read from here: in memory while they are few, then in a nameless
+// temporary file (in TMPDIR, or a folder that is named).
+// Belongs to one thread, but for reads of what is in the file.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,12 @@ class Spool {
 
   Status append(ByteView bytes);
   uint64_t size() const { return bytes_; }
+  /// Whether they are in the file: then other threads may read what is there beside append().
+  bool is_in_file() const { return file_.has_value(); }
+  /// Fills `into` with what was appended; fewer bytes is Code::kCorrupt.
+  Status read_at(uint64_t offset, MutableBytes into) const;
+  /// Nothing will be appended: what was allocated ahead goes back.
+  void finish();
   /// All of them, valid while this object lives. Nothing may be appended afterwards.
   Result<ByteView> view();
 

@@ -37,11 +37,19 @@ Result<std::unique_ptr<ByteSource>> Store::open_known(const std::string& path,
   return source;
 }
 
+namespace {
+
+Result<std::string> all_of(const ByteSource& source) {
+  std::string bytes(source.size(), '\0');
+  HR_CHECK(source.read_at(0, as_writable_bytes(bytes)));
+  return bytes;
+}
+
+}  // namespace
+
 Result<std::string> Store::read(const std::string& path) const {
   HR_TRY(const auto source, open(path));
-  std::string bytes(source->size(), '\0');
-  HR_CHECK(source->read_at(0, as_writable_bytes(bytes)));
-  return bytes;
+  return all_of(*source);
 }
 
 Status put(Store& store, const std::string& path, ByteView bytes) {
@@ -82,6 +90,11 @@ Result<std::unique_ptr<ByteSource>> open_url(const std::string& location) {
   const ObjectPlace place = split_location(scheme == "file" ? local_path(location) : location);
   HR_TRY(const auto store, open_store(place.folder));
   return store->open(place.name);
+}
+
+Result<std::string> read_url(const std::string& location) {
+  HR_TRY(const auto source, open_url(location));
+  return all_of(*source);
 }
 
 }  // namespace headrace

@@ -25,6 +25,10 @@ bool is_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_web_address(std::string_view location) {
+  return location.starts_with("http://") || location.starts_with("https://");
+}
+
 Error too_many(std::string_view text) {
   return {.code = Code::kUsage,
           .message = "'" + std::string(text) + "' stands for more than " +
@@ -93,6 +97,36 @@ std::vector<std::string_view> alternatives(std::string_view inside) {
   return parts;
 }
 
+Result<std::vector<std::string>> expand(std::string_view text) {
+  for (size_t open = text.find('{'); open != std::string_view::npos;
+       open = text.find('{', open + 1)) {
+    const size_t close = closing(text, open);
+    if (close == std::string_view::npos) break;
+    const std::string_view inside = text.substr(open + 1, close - open - 1);
+    HR_TRY(auto numbers, range(inside));
+    std::vector<std::string> middles;
+    if (numbers) {
+      middles = std::move(*numbers);
+    } else {
+      const auto parts = alternatives(inside);
+      if (parts.size() < 2) continue;
+      for (const std::string_view part : parts) {
+        HR_TRY(const auto expanded, expand(part));
+        middles.insert(middles.end(), expanded.begin(), expanded.end());
+      }
+    }
+    HR_TRY(const auto tails, expand(text.substr(close + 1)));
+    if (middles.size() > kMaxLocations / std::max<size_t>(tails.size(), 1)) return too_many(text);
+    std::vector<std::string> names;
+    names.reserve(middles.size() * tails.size());
+    for (const std::string& middle : middles)
+      for (const std::string& tail : tails)
+        names.emplace_back(text.substr(0, open)).append(middle).append(tail);
+    return names;
+  }
+  return std::vector<std::string>{std::string(text)};
+}
+
 bool path_exists(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0;
@@ -126,7 +160,7 @@ Status expand_one(const std::string& location, std::vector<std::string>* out) {
       HR_CHECK(glob_into(name, out));
     else
       out->push_back(name);
-    if (out->size() > kMaxLocations) return too_many(location);
+    if (out->size() > kMaxLocations) return too_many(without_query(location));
   }
   return {};
 }
@@ -163,48 +197,29 @@ std::string local_path(std::string_view location) {
   return percent_decode(rest);
 }
 
+std::string_view without_query(std::string_view location) {
+  return is_web_address(location) ? location.substr(0, location.find('?')) : location;
+}
+
 bool is_remote_location(std::string_view location) {
   const std::string scheme = url_scheme(location);
   return !scheme.empty() && scheme != "file" && scheme != "mem";
 }
 
-ObjectPlace split_location(const std::string& location) {
+ObjectPlace split_location(const std::string& address) {
+  const std::string location(without_query(address));
   const size_t slash = location.rfind('/');
   if (slash == std::string::npos) return {".", location};
   ObjectPlace place{location.substr(0, slash + 1), location.substr(slash + 1)};
-  const std::string scheme = url_scheme(location);
-  if (scheme == "http" || scheme == "https") place.name = percent_decode(place.name);
+  if (is_web_address(location)) place.name = percent_decode(place.name);
   return place;
 }
 
-Result<std::vector<std::string>> expand_braces(std::string_view text) {
-  for (size_t open = text.find('{'); open != std::string_view::npos;
-       open = text.find('{', open + 1)) {
-    const size_t close = closing(text, open);
-    if (close == std::string_view::npos) break;
-    const std::string_view inside = text.substr(open + 1, close - open - 1);
-    HR_TRY(auto numbers, range(inside));
-    std::vector<std::string> middles;
-    if (numbers) {
-      middles = std::move(*numbers);
-    } else {
-      const auto parts = alternatives(inside);
-      if (parts.size() < 2) continue;
-      for (const std::string_view part : parts) {
-        HR_TRY(const auto expanded, expand_braces(part));
-        middles.insert(middles.end(), expanded.begin(), expanded.end());
-      }
-    }
-    HR_TRY(const auto tails, expand_braces(text.substr(close + 1)));
-    if (middles.size() > kMaxLocations / std::max<size_t>(tails.size(), 1)) return too_many(text);
-    std::vector<std::string> names;
-    names.reserve(middles.size() * tails.size());
-    for (const std::string& middle : middles)
-      for (const std::string& tail : tails)
-        names.emplace_back(text.substr(0, open)).append(middle).append(tail);
-    return names;
-  }
-  return std::vector<std::string>{std::string(text)};
+Result<std::vector<std::string>> expand_braces(std::string_view location) {
+  const std::string_view object = without_query(location);
+  HR_TRY(auto names, expand(object));
+  for (std::string& name : names) name += location.substr(object.size());
+  return names;
 }
 
 std::vector<std::string> split_list(std::string_view text) {

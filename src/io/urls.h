@@ -16,11 +16,16 @@ std::string url_scheme(std::string_view location);
 /// The path of a `file:` URL (percent escapes resolved), or the path itself.
 std::string local_path(std::string_view location);
 
+/// An http or https address without its query, which may be a signature and is another one in the
+/// next run: what names the object in messages, states and caches. Anything else is as it is.
+std::string_view without_query(std::string_view location);
+
 /// Whether reading there takes requests over a network: any scheme but `file:` and `mem:`.
 bool is_remote_location(std::string_view location);
 
 /// An object's place: the location of the folder that holds it, and its name there. Escapes of http
-/// addresses are resolved in the name, since stores take names and not addresses.
+/// addresses are resolved in the name, since stores take names and not addresses; a query is left
+/// out.
 struct ObjectPlace {
   std::string folder;
   std::string name;
@@ -29,7 +34,8 @@ ObjectPlace split_location(const std::string& location);
 
 /// Ranges `{3..12}` (`{007..123}`: zero padding to the longer width; an optional step `{0..9..2}`)
 /// and lists `{a,b}`, any number of them, nested too; the last varies fastest. A brace without a
-/// range or comma stands for itself. More than kMaxLocations names: Code::kUsage.
+/// range or comma stands for itself, and the query of an http address is left as it is. More than
+/// kMaxLocations names: Code::kUsage.
 Result<std::vector<std::string>> expand_braces(std::string_view text);
 inline constexpr size_t kMaxLocations = 50'000'000;
 
@@ -40,7 +46,8 @@ std::vector<std::string> split_list(std::string_view text);
 /// Everything on standard input.
 Result<std::string> read_standard_input();
 
-/// Braces, then globs (`*`, `?`, `[...]`; sorted by bytes; no match is Code::kNotFound), then
+/// Braces, then globs of paths (`*`, `?`, `[...]`; sorted by bytes; no match is Code::kNotFound),
+/// then
 /// `@list.txt` (lines of the same syntax but for `@`). An existing path is taken as it is, whatever
 /// characters it holds.
 Result<std::vector<std::string>> expand_locations(const std::vector<std::string>& locations);

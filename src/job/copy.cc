@@ -178,10 +178,22 @@ class Copy {
     return {};
   }
 
+  Result<std::unique_ptr<ByteSource>> open(const CopyObject& object) const {
+    if (object.address.empty()) {
+      const Store& from = object.is_shard ? *plan_.data : *plan_.tables;
+      return from.open_known(object.path, object.bytes);
+    }
+    HR_TRY(auto source, open_url(object.address));
+    if (source->size() == object.bytes) return source;
+    return Error{.code = Code::kChanged,
+                 .message = "the object had " + std::to_string(object.bytes) + " bytes and has " +
+                            std::to_string(source->size()) + " now",
+                 .origin = {.shard = source->name()}};
+  }
+
   Status transfer(const CopyObject& object, std::vector<std::byte>& memory) {
     if (object.made) return put(to_, object.to(), as_bytes(*object.made));
-    const Store& from = object.is_shard ? *plan_.data : *plan_.tables;
-    HR_TRY(const auto source, from.open_known(object.path, object.bytes));
+    HR_TRY(const auto source, open(object));
     HR_TRY(const auto sink, to_.create(object.to()));
     Check check(object);
     HR_CHECK(read_all(*source, memory, [&](ByteView piece) -> Status {

@@ -8,11 +8,15 @@
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/containers.h"
+#include "io/urls.h"
 #include "job/name_rule.h"
 #include "job/published_shards.h"
+#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {
+
+constexpr unsigned kRemoteThreads = 32;
 
 void add_tables(const Manifest& manifest, std::vector<CopyObject>& objects) {
   const auto add = [&](const TableFile& table) {
@@ -61,6 +65,34 @@ Status rename(const NameRule& rule, std::vector<CopyObject>& objects) {
     if (!names.insert(object.to()).second) return same_name(object.to());
   }
   return {};
+}
+
+// Of objects without a manifest.
+Status rename_all(const std::string& transform, std::vector<CopyObject>& objects) {
+  if (transform.empty()) return {};
+  HR_TRY(const NameRule rule, NameRule::parse(transform));
+  return rename(rule, objects);
+}
+
+// Shards that are named one by one, also by addresses with a query, which no store takes.
+Result<CopyPlan> plan_shards(const std::vector<std::string>& addresses,
+                             const std::string& transform) {
+  CopyPlan plan;
+  plan.objects.resize(addresses.size());
+  std::set<std::string> names;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const std::string name = split_location(addresses[i]).name;
+    if (!names.insert(name).second) return same_name(name);
+    plan.objects[i].path = name;
+    plan.objects[i].address = addresses[i];
+  }
+  HR_CHECK(for_each(addresses.size(), kRemoteThreads, [&](uint64_t i) -> Status {
+    HR_TRY(const auto object, open_url(addresses[i]));
+    plan.objects[i].bytes = object->size();
+    return {};
+  }));
+  HR_CHECK(rename_all(transform, plan.objects));
+  return plan;
 }
 
 // The table that names the shards, as it is in the copy.
@@ -132,6 +164,9 @@ uint64_t CopyPlan::bytes() const {
 std::string CopyPlan::digest() const { return sha256_hex(as_bytes("copy\n" + root)); }
 
 Result<CopyPlan> plan_copy(const std::string& source, const std::string& transform) {
+  HR_TRY(const auto named, expand_locations({source}));
+  const auto is_shard = [](const std::string& name) { return container_of(name).has_value(); };
+  if (!named.empty() && std::ranges::all_of(named, is_shard)) return plan_shards(named, transform);
   HR_TRY(const auto store, open_store(source));
   HR_TRY(const bool has_manifest, store->exists(kManifestName));
   if (has_manifest) return plan_data_set(store, transform);
@@ -149,9 +184,7 @@ Result<CopyPlan> plan_copy(const std::string& source, const std::string& transfo
     return Error{.code = Code::kNotFound,
                  .message = "there is nothing to copy",
                  .origin = {.shard = source}};
-  if (transform.empty()) return plan;
-  HR_TRY(const NameRule rule, NameRule::parse(transform));
-  HR_CHECK(rename(rule, plan.objects));
+  HR_CHECK(rename_all(transform, plan.objects));
   return plan;
 }
 

@@ -17,6 +17,8 @@ struct CopyObject {
   std::string sha256 = {};  ///< empty: not known
   bool is_shard = true;     ///< from CopyPlan::data; else from CopyPlan::tables
   std::string name = {};    ///< in the destination; empty: the same
+  /// Where the object is, if not in a store of the plan.
+  std::string address = {};
   /// The bytes themselves, of a table that is made anew.
   std::shared_ptr<const std::string> made = {};
 

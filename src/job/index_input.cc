@@ -107,6 +107,12 @@ Result<IndexInput> find_index_input(const IndexOptions& options, unsigned thread
                  .message = "no source was given",
                  .origin = {},
                  .hint = "Name a folder, or shards as 'shards-{000..127}.tar'."};
+  for (const std::string& name : names)
+    if (is_remote_location(name))
+      return Error{.code = Code::kUsage,
+                   .message = "an index lies beside its shards, in a folder",
+                   .origin = {.shard = std::string(without_query(name))},
+                   .hint = "'headrace cp' copies them to one first."};
   std::error_code none;
   if (names.size() == 1 && fs::is_directory(local_path(names[0]), none))
     return in_folder(local_path(names[0]), options, threads);

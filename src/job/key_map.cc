@@ -45,9 +45,7 @@ Result<KeyMap> KeyMap::parse(const std::string& text) {
 }
 
 Result<KeyMap> KeyMap::read(const std::string& location) {
-  const ObjectPlace place = split_location(location);
-  HR_TRY(const auto store, open_store(place.folder));
-  HR_TRY(const std::string text, store->read(place.name));
+  HR_TRY(const std::string text, read_url(location));
   return parse(text);
 }
 

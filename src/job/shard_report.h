@@ -3,15 +3,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "io/urls.h"
 #include "job/findings.h"
 
 namespace headrace {
 
 class ShardReport {
  public:
-  ShardReport(Findings& findings, uint32_t number, const std::string& shard)
-      : findings_(findings), order_(Findings::kFirstShard + number), shard_(shard) {}
+  /// `shard`: its path or address.
+  ShardReport(Findings& findings, uint32_t number, std::string_view shard)
+      : findings_(findings), order_(Findings::kFirstShard + number), shard_(without_query(shard)) {}
 
   void add(Severity severity, FindingKind kind, Error error);
   void corrupt(FindingKind kind, std::string message, std::string member, uint64_t offset);
@@ -23,7 +26,7 @@ class ShardReport {
  private:
   Findings& findings_;
   const uint64_t order_;
-  const std::string& shard_;
+  const std::string shard_;
   bool any_ = false;
 };
 

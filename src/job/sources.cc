@@ -68,9 +68,7 @@ class Finder {
     }
     const int problem = errno;
     if (source.size() > 1 && source.front() == '@') {
-      HR_TRY(const auto list, open_url(source.substr(1)));
-      std::string text(list->size(), '\0');
-      HR_CHECK(list->read_at(0, as_writable_bytes(text)));
+      HR_TRY(const std::string text, read_url(source.substr(1)));
       return add_list(split_list(text));
     }
     HR_TRY(const auto names, expand_braces(source));
@@ -109,6 +107,7 @@ class Finder {
   // A URL: an archive, an object, or what lies below it.
   Status add_location(const std::string& url) {
     if (container_of(url)) return add_archive(url);
+    HR_CHECK(refuse_query(url));
     const ObjectPlace at = split_at_root(url);
     if (at.name.empty() || at.name.ends_with('/')) return add_prefix(url);
     HR_TRY(const auto store, open_store(at.folder));
@@ -147,9 +146,7 @@ class Finder {
     HR_TRY(const auto set, Dataset::open({location}, {.threads = walk_.threads}));
     HR_TRY(const auto index, set->index(0));
     HR_TRY(std::shared_ptr<const ByteSource> source, set->source(0, *index, 0));
-    const ObjectPlace place = split_location(location);
-    HR_TRY(const auto store, open_store(place.folder));
-    HR_TRY(const auto object, store->open(place.name));
+    HR_TRY(const auto object, open_url(location));
     const int64_t pin = pin_of(object->version());
     const auto root = static_cast<uint32_t>(found_.roots.size());
     FileList files;
@@ -167,7 +164,7 @@ class Finder {
       for (const IndexMember& member : index->members(sample))
         found_.member_offsets[found_.files[file++].path_begin] = member.offset;
     found_.roots.push_back(
-        {.name = location + "/", .folder = {}, .store = {}, .archive = std::move(source)});
+        {.name = set->name() + "/", .folder = {}, .store = {}, .archive = std::move(source)});
     return {};
   }
 
@@ -191,6 +188,7 @@ class Finder {
 
   Status add_listed(const std::string& path) {
     if (is_url(path)) {
+      HR_CHECK(refuse_query(path));
       const ObjectPlace at = split_at_root(path);
       return add_named(at.folder, at.folder, at.name);
     }
@@ -250,6 +248,17 @@ class Finder {
 };
 
 }  // namespace
+
+Status refuse_query(const std::string& location) {
+  const std::string_view object = without_query(location);
+  if (object.size() == location.size()) return {};
+  return Error{.code = Code::kUsage,
+               .message =
+                   "an address with a query is no input here: a query may be a signature, "
+                   "and what a job reads is written into its plan",
+               .origin = {.shard = std::string(object)},
+               .hint = "Name it in a list, @list.txt, or 'headrace cp' it to a folder first."};
+}
 
 Result<Sources> find_sources(const std::vector<std::string>& sources, bool hidden, unsigned threads,
                              const std::string& skip) {

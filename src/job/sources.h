@@ -54,6 +54,9 @@ struct Sources {
 /// What pins something of this ByteSource::identity() or version(): 0 for "".
 int64_t pin_of(const std::string& identity);
 
+/// Code::kUsage for an address with a query, which may be a signature: plans keep what is named.
+Status refuse_query(const std::string& location);
+
 /// A folder: every file below it, relative to it. A file: its name. `@list.txt`, `-`: the paths as
 /// they are written there (a leading "./" or "/" dropped); of URLs what follows host or bucket.
 /// `skip`: a folder to leave out.

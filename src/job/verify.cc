@@ -247,15 +247,16 @@ void check_unknown_keys(const std::vector<std::string>& names,
     const ShardIndex& other = shards[before.shard].index();
     const std::string key(index.key(id.sample));
     if (key != other.key(before.sample)) continue;
-    findings.add(
-        Findings::kLast,
-        {Severity::kWarning,
-         FindingKind::kDuplicate,
-         {.code = Code::kCorrupt,
-          .message = "the key '" + key + "' was there before, in " + names[before.shard] +
-                     " at byte " + std::to_string(other.sample_begin(before.sample)),
-          .origin = {
-              .shard = names[id.shard], .member = key, .offset = index.sample_begin(id.sample)}}});
+    findings.add(Findings::kLast,
+                 {Severity::kWarning,
+                  FindingKind::kDuplicate,
+                  {.code = Code::kCorrupt,
+                   .message = "the key '" + key + "' was there before, in " +
+                              std::string(without_query(names[before.shard])) + " at byte " +
+                              std::to_string(other.sample_begin(before.sample)),
+                   .origin = {.shard = std::string(without_query(names[id.shard])),
+                              .member = key,
+                              .offset = index.sample_begin(id.sample)}}});
   }
 }
 
@@ -333,7 +334,7 @@ Status look(const VerifyOptions& options, Findings& findings, Progress& progress
   if (other != paths.end())
     return Error{.code = Code::kUsage,
                  .message = "several locations are verified together only if all are shards",
-                 .origin = {.shard = *other},
+                 .origin = {.shard = std::string(without_query(*other))},
                  .hint = "Verify them one by one."};
   return check_without_manifest(paths, options, findings, progress, report);
 }

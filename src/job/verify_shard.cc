@@ -4,6 +4,7 @@
 
 #include "base/try.h"
 #include "dataset/containers.h"
+#include "io/urls.h"
 #include "job/index_comparison.h"
 #include "job/open_archive.h"
 #include "job/verify_members.h"
@@ -84,6 +85,7 @@ Status find_changed_payloads(const KnownShard& shard, const ByteSource& archive,
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_object(const std::string& name) {
+  if (without_query(name).size() < name.size()) return open_url(name);
   const size_t slash = name.rfind('/');
   if (slash == std::string::npos) {
     HR_TRY(const auto here, open_store("."));

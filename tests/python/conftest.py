@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,18 @@ def shards(tmp_path: Path) -> MakeShards:
         return folder
 
     return make
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("file systems are mounted by root alone")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

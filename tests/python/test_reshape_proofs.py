@@ -203,18 +203,6 @@ def test_every_sample_is_conserved(seed, command_of, tmp_path):
     assert digests(tmp_path / "back") == digests(data)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of a megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("file systems are mounted by root alone")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
 def remount(folder: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 

@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
+from ..notes import warn_of_notes
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -32,6 +33,7 @@ class StoreFile(io.RawIOBase):
     def __init__(self, url: str) -> None:
         self.name = url
         self.reader = _native.ObjectReader(url)
+        warn_of_notes(stacklevel=2)
 
     def readable(self) -> bool:
         return True

@@ -67,6 +67,7 @@ class CachedSource final : public ByteSource {
   void will_need(uint64_t offset, uint64_t size) const override;
   /// False once everything is in the cache.
   bool is_remote() const override;
+  bool is_spooled() const override { return inner_->is_spooled() && is_remote(); }
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                   const Done& done) const override;
   std::string identity() const override { return inner_->identity(); }

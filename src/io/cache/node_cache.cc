@@ -22,9 +22,6 @@ std::string from_environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Without what may be a signature.
-std::string without_query(const std::string& name) { return name.substr(0, name.find('?')); }
-
 }  // namespace
 
 Result<CacheOptions> cache_options(const std::string& folder) {
@@ -65,7 +62,7 @@ NodeCache::Here& NodeCache::here() const {
 std::shared_ptr<const CacheLease> NodeCache::lease(const std::string& root) {
   Here& mine = here();
   if (!mine.folder) return nullptr;
-  auto lease = mine.folder->lease(without_query(root));
+  auto lease = mine.folder->lease(std::string(without_query(root)));
   if (lease.ok()) return std::move(lease).value();
   report(lease.error());
   return nullptr;
@@ -81,7 +78,7 @@ std::unique_ptr<ByteSource> NodeCache::wrap(std::unique_ptr<ByteSource> source,
   EntryHeader header{.object_bytes = source->size(), .granule_bytes = options_.granule_bytes};
   const std::string exact = identity + "\n" + std::to_string(header.object_bytes) + "\n" +
                             std::to_string(header.granule_bytes);
-  header.name = without_query(source->name()).substr(0, EntryHeader::kLargestName);
+  header.name = source->name().substr(0, EntryHeader::kLargestName);
   const std::string path = lease->folder() + "/" + sha256_hex(as_bytes(exact)) + ".object";
   return std::make_unique<CachedSource>(shared_from_this(), lease, std::move(source), path, header);
 }

@@ -41,6 +41,15 @@ class PerProcess {
     }
   }
 
+  /// Anyone's for which `is_settled` is true: one that nobody changes any more, so that it needs no
+  /// mutex and no thread. nullptr if there is none.
+  template <typename Settled>
+  T* find_settled(const Settled& is_settled) const {
+    for (Node* node = newest_.load(); node != nullptr; node = node->next)
+      if (is_settled(*node->value)) return node->value.get();
+    return nullptr;
+  }
+
   /// This process's, or nullptr.
   T* find() const { return find(::getpid()); }
 

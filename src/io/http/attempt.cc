@@ -141,7 +141,10 @@ bool Attempt::take_head() {
   curl().easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
   response_.status = static_cast<int>(status);
   if (!response_.is_success()) return true;
-  if (auto fault = check_head(); !fault.ok()) return fail(std::move(fault).error(), true);
+  if (auto fault = check_head(); !fault.ok()) {
+    const bool retry = fault.error().code != Code::kUsage;
+    return fail(std::move(fault).error(), retry);
+  }
   if (!call_.check) return true;
   auto checked = call_.check(response_);
   if (checked.ok()) return true;
@@ -161,11 +164,12 @@ Status Attempt::check_head() const {
                  "Have it send these files as they are.");
   if (!request_.range || request_.method == "HEAD") return {};
   const std::string asked = range_text(*request_.range);
-  // Some servers answer 200 to a range, and say that it is one (rclone's S3 server).
-  if (response_.status != 206 && response_.headers.find("Content-Range") == nullptr)
-    return wrong("the server answered bytes " + asked + " with status " +
-                     std::to_string(response_.status) + " and not with this range",
-                 "If it never serves ranges, copy the data set with 'headrace cp' first.");
+  if (!response_.is_range()) {
+    Error whole = wrong("the server answered bytes " + asked + " with status " +
+                        std::to_string(response_.status) + " and not with this range");
+    if (call_.ranges_unknown) whole.code = Code::kUsage;
+    return whole;
+  }
   const auto given = ContentRange::parse(response_.headers.get("Content-Range"));
   if (!given || given->range != *request_.range)
     return wrong("the server answered bytes " + asked + " with '" +
@@ -182,6 +186,10 @@ bool Attempt::take_body(ByteView bytes) {
     const uint64_t room = kMostErrorText - std::min(kMostErrorText, before);
     response_.body.append(as_text(bytes).substr(0, room));
     return true;
+  }
+  if (call_.sink) {
+    auto taken = call_.sink(before, bytes);
+    return taken.ok() || fail(std::move(taken).error(), false);
   }
   if (request_.into.empty()) {
     if (response_.body_bytes > kMostText)

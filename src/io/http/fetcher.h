@@ -53,6 +53,13 @@ struct HttpCall {
   /// Looks at status and headers before the first byte of the body is taken (range checks have been
   /// made). An error ends the call, but for Code::kPartial, which is tried again.
   std::function<Status(const HttpResponse&)> check = {};
+  /// Where the body of a 2xx answer goes, if not into memory: piece by piece, each with its place
+  /// in the body. Another attempt begins at 0 again. An error ends the call. Runs on the fetcher's
+  /// thread, which must not wait there for long.
+  std::function<Status(uint64_t offset, ByteView bytes)> sink = {};
+  /// Nothing has shown yet that the server serves ranges: one that is answered with the whole
+  /// object ends the call with Code::kUsage, and is not a fault that may pass.
+  bool ranges_unknown = false;
   /// Asked when an attempt failed (`answer` is null) or was answered with an error: whether to try
   /// again after the usual delay. `usual` is what would be done without asking; `url` may be
   /// changed to another place of the object. Runs on the fetcher's thread.

@@ -81,6 +81,8 @@ struct HttpResponse {
   std::string etag() const;
   /// The total of a Content-Range, else Content-Length; nothing if neither says.
   std::optional<uint64_t> total_bytes() const;
+  /// Whether the body is a range. Some servers answer 200, and say that it is one (rclone's S3).
+  bool is_range() const { return status == 206 || headers.find("Content-Range") != nullptr; }
 };
 
 /// An answer that is an error, as one of ours: what was done ("read", "write", "list"), to which

@@ -1,17 +1,18 @@
 #include "io/http/http_store.h"
 
+#include <algorithm>
+#include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/try.h"
 #include "io/environment.h"
 #include "io/http/curl.h"
-#include "io/remote_source.h"
+#include "io/http/http_source.h"
 #include "io/urls.h"
 
 namespace headrace {
 namespace {
-
-constexpr unsigned kMostRedirects = 5;
 
 class FixedHeaders : public Signer {
  public:
@@ -25,56 +26,24 @@ class FixedHeaders : public Signer {
   const HttpHeaders headers_;
 };
 
+/// Objects that are opened one by one by their addresses are many in one folder.
+std::shared_ptr<RangeService> ranges_in(const Url& folder) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<RangeService>> known;
+  const std::scoped_lock lock(mutex);
+  auto& ranges = known[folder.redacted()];
+  if (!ranges) ranges = std::make_shared<RangeService>();
+  return ranges;
+}
+
 HttpStore store_at(Url root) {
   while (root.path.ends_with('/')) root.path.pop_back();
   auto headers = configured_headers(root);
-  return HttpStore(std::move(root), Fetcher::shared(), std::move(headers));
+  auto ranges = ranges_in(root);
+  return HttpStore(std::move(root), Fetcher::shared(), std::move(headers), std::move(ranges));
 }
 
 }  // namespace
-
-class HttpStore::Object : public RemoteObject {
- public:
-  Object(std::string name, Url url, std::shared_ptr<const Signer> headers)
-      : name_(std::move(name)), url_(std::move(url)), headers_(std::move(headers)) {}
-
-  const std::string& name() const override { return name_; }
-  bool has_query() const { return !url_.query.empty(); }
-
-  HttpCall get(const std::string&) const override {
-    HttpCall call{.request = {}, .object = name_, .signer = headers_, .redirects = kMostRedirects};
-    std::scoped_lock lock(mutex_);
-    call.request.url = found_ ? *found_ : url_;
-    // Where a redirect led may be another's host.
-    if (!call.request.url.same_origin(url_)) call.signer = nullptr;
-    return call;
-  }
-
-  std::string version(const HttpResponse& answer) const override {
-    const std::string etag = answer.etag();
-    return etag.empty() ? std::string(answer.headers.get("Last-Modified")) : etag;
-  }
-
-  void found_at(const Url& url) const override {
-    std::scoped_lock lock(mutex_);
-    if (url != url_) found_ = url;
-  }
-
-  /// A remembered address may be a signed one that has expired: the object's own is asked again.
-  bool recover(const HttpResponse&) const override {
-    std::scoped_lock lock(mutex_);
-    const bool was_elsewhere = found_.has_value();
-    found_.reset();
-    return was_elsewhere;
-  }
-
- private:
-  const std::string name_;
-  const Url url_;
-  const std::shared_ptr<const Signer> headers_;
-  mutable std::mutex mutex_;
-  mutable std::optional<Url> found_;
-};
 
 std::shared_ptr<const Signer> configured_headers(const Url& address) {
   HttpHeaders headers;
@@ -97,77 +66,98 @@ Result<std::shared_ptr<Store>> HttpStore::open_location(const std::string& locat
   HR_TRY(Url root, Url::parse(location));
   if (!root.query.empty())
     return Error{.code = Code::kUsage,
-                 .message = "'" + root.redacted() + "' is an address with a query, not a folder"};
+                 .message = "'" + root.redacted() + "' is an address with a query, not a folder",
+                 .hint = "With a query, name shards: their names end in .tar, .tar.zst or .zip."};
   return std::shared_ptr<Store>(std::make_shared<HttpStore>(store_at(std::move(root))));
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open_address(const std::string& address) {
   HR_CHECK(load_curl());
   HR_TRY(Url url, Url::parse(address));
-  const HttpStore store = store_at(url);
-  std::string name = url.redacted();
-  return store.open(std::make_shared<Object>(std::move(name), std::move(url), store.headers_));
+  Url folder = url;
+  folder.query.clear();
+  folder.path.resize(std::min(folder.path.rfind('/'), folder.path.size()));
+  const HttpStore store = store_at(std::move(folder));
+  return store.open(std::make_shared<HttpObject>(std::move(url), store.headers_, store.ranges_));
 }
 
 HttpStore::HttpStore(Url root, std::shared_ptr<Fetcher> fetcher,
-                     std::shared_ptr<const Signer> headers)
+                     std::shared_ptr<const Signer> headers, std::shared_ptr<RangeService> ranges)
     : root_(std::move(root)),
       name_(root_.origin() + root_.path),
       fetcher_(std::move(fetcher)),
       headers_(std::move(headers)),
+      ranges_(std::move(ranges)),
       dav_(fetcher_, headers_, root_) {}
 
-std::shared_ptr<HttpStore::Object> HttpStore::object(const std::string& path) const {
+std::shared_ptr<HttpObject> HttpStore::object(const std::string& path) const {
   Url url = root_;
   url.path += "/" + percent_encode(path, "/");
-  std::string name = url.to_string();
-  return std::make_shared<Object>(std::move(name), std::move(url), headers_);
+  return std::make_shared<HttpObject>(std::move(url), headers_, ranges_);
 }
 
 /// Status and headers of an object; of a server that refuses HEAD, by its first byte. Signed
 /// addresses are for GET alone.
-Result<HttpResponse> HttpStore::head(const Object& object) const {
+Result<HttpResponse> HttpStore::head(const HttpObject& object) const {
   HttpCall call = object.get("");
   call.request.method = "HEAD";
   HR_TRY(HttpResponse answer, fetcher_->send(std::move(call)));
   const bool may_be_signed = object.has_query() && (answer.status == 403 || answer.status == 400);
   if (answer.status != 405 && answer.status != 501 && !may_be_signed) return answer;
-  call = object.get("");
-  call.request.range = {0, 0};
-  return fetcher_->send(std::move(call));
+  return first_byte(object);
 }
 
-/// Asks for the first byte of an object whose server has not said that it serves ranges.
-Status HttpStore::check_ranges(const Object& object) const {
+/// The answer to a request for the first byte. Where there are no ranges it is that of the whole
+/// object, whose body is not waited for.
+Result<HttpResponse> HttpStore::first_byte(const HttpObject& object) const {
   HttpCall call = object.get("");
   call.request.headers.set("Range", "bytes=0-0");
+  std::optional<HttpResponse> whole;
   call.check = [&](const HttpResponse& answer) -> Status {
-    if (answer.status == 206 || answer.headers.find("Content-Range") != nullptr) return {};
-    return Error{.code = Code::kUsage,
-                 .message = "the server serves no ranges of it",
-                 .origin = {.shard = object.name()},
-                 .hint = "Copy it to a folder or a bucket first."};
+    if (answer.is_range()) return {};
+    whole = answer;
+    // From a server that has served ranges it may be a fault: then it is tried again.
+    return Error{.code = object.service().serves ? Code::kPartial : Code::kUsage,
+                 .message = "the server serves no ranges",
+                 .origin = {.shard = object.name()}};
   };
-  HR_TRY(const HttpResponse answer, fetcher_->send(std::move(call)));
-  return answer.is_success() ? Status() : http_error("open", object.name(), answer);
+  auto answer = fetcher_->send(std::move(call));
+  return !answer.ok() && whole ? std::move(*whole) : std::move(answer);
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) const {
   return open(object(path));
 }
 
-Result<std::unique_ptr<ByteSource>> HttpStore::open(std::shared_ptr<Object> opened) const {
-  HR_TRY(const HttpResponse answer, head(*opened));
-  if (!answer.is_success()) return http_error("open", opened->name(), answer);
+Result<std::unique_ptr<ByteSource>> HttpStore::open(std::shared_ptr<HttpObject> opened) const {
+  HR_TRY(HttpResponse answer, head(*opened));
+  if (!answer.is_success()) return opened->refusal("open", answer);
   opened->found_at(answer.url);
-  const bool says_ranges = answer.status == 206 || answer.headers.get("Accept-Ranges") == "bytes";
-  if (!says_ranges && answer.total_bytes().value_or(0) > 0) HR_CHECK(check_ranges(*opened));
-  return open_remote(fetcher_, opened, answer);
+  auto bytes = answer.total_bytes();
+  bool has_ranges = answer.is_range() || answer.headers.get("Accept-Ranges") == "bytes";
+  if (!has_ranges && bytes != 0 && !opened->service().refuses) {
+    HR_TRY(answer, first_byte(*opened));
+    if (!answer.is_success()) return opened->refusal("open", answer);
+    has_ranges = answer.is_range();
+    if (const auto total = answer.total_bytes()) bytes = total;
+  }
+  if (answer.is_range()) opened->service().serves = true;
+  auto pin = std::make_shared<ObjectPin>(bytes, opened->version(answer));
+  std::shared_ptr<Download> whole;
+  if (!bytes) {
+    whole = std::make_shared<Download>(opened, pin);
+    HR_TRY(bytes, whole->whole(*fetcher_));
+    pin = std::make_shared<ObjectPin>(bytes, pin->version());
+  }
+  auto source = std::make_unique<HttpSource>(fetcher_, opened, std::move(pin));
+  if (whole || (!has_ranges && *bytes > 0)) source->stream(std::move(whole));
+  return std::unique_ptr<ByteSource>(std::move(source));
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open_known(const std::string& path,
                                                           uint64_t bytes) const {
-  return std::unique_ptr<ByteSource>(std::make_unique<RemoteSource>(fetcher_, object(path), bytes));
+  return std::unique_ptr<ByteSource>(
+      std::make_unique<HttpSource>(fetcher_, object(path), std::make_shared<ObjectPin>(bytes, "")));
 }
 
 Result<std::string> HttpStore::read(const std::string& path) const {
@@ -179,7 +169,7 @@ Result<bool> HttpStore::exists(const std::string& path) const {
   HR_TRY(const HttpResponse answer, head(*asked));
   if (answer.is_success()) return true;
   if (answer.status == 404 || answer.status == 410) return false;
-  return http_error("look at", asked->name(), answer);
+  return asked->refusal("look at", answer);
 }
 
 Result<std::vector<StoreEntry>> HttpStore::list(const std::string& prefix) const {

@@ -13,8 +13,6 @@ namespace {
 /// Paths stay as they are written: "a//b" and "a/../b" are names of objects.
 constexpr unsigned kParseFlags = CURLU_PATH_AS_IS;
 
-constexpr size_t kShownBytes = 8;  // of a query value that may be a secret
-
 Error not_an_address(std::string_view text, std::string_view why) {
   const std::string shown(text.substr(0, text.find_first_of("?#")));
   return {.code = Code::kUsage,
@@ -91,17 +89,6 @@ std::string Url::origin() const { return scheme + "://" + authority(); }
 std::string Url::to_string() const {
   const std::string address = origin() + (path.empty() ? "/" : path);
   return query.empty() ? address : address + "?" + query;
-}
-
-std::string Url::redacted() const {
-  std::string text = origin() + path;
-  char separator = '?';
-  for (const auto& [name, value] : decode_query(query)) {
-    text += separator + name + "=";
-    text += value.size() > kShownBytes ? value.substr(0, kShownBytes) + "…" : value;
-    separator = '&';
-  }
-  return text;
 }
 
 std::string percent_encode(std::string_view text, std::string_view keep) {

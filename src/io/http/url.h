@@ -32,8 +32,8 @@ struct Url {
   /// "https://host:port": connections and credentials belong to an origin.
   std::string origin() const;
   std::string to_string() const;
-  /// For messages: query values that may be signatures or tokens are cut to "…".
-  std::string redacted() const;
+  /// For messages: without the query, which may be a signature or hold a token.
+  std::string redacted() const { return origin() + path; }
 
   bool same_origin(const Url& other) const { return origin() == other.origin(); }
   bool operator==(const Url&) const = default;

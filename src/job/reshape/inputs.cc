@@ -8,6 +8,7 @@
 #include "format/shard_index.h"
 #include "io/urls.h"
 #include "job/reshape/threads.h"
+#include "job/sources.h"
 #include "plan/manifest.h"
 
 namespace headrace {
@@ -28,11 +29,18 @@ std::string absolute(const std::string& location) {
   return (list ? "@" : "") + path.lexically_normal().native();
 }
 
+// With another size than is known a shard does not even open.
+bool is_another(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kNotFound ||
+         error.code == Code::kChanged;
+}
+
 bool is_archive(const std::string& location) { return container_of(location).has_value(); }
 
 }  // namespace
 
 Result<Inputs> Inputs::open(const std::vector<std::string>& sources, bool apart, unsigned threads) {
+  for (const std::string& source : sources) HR_CHECK(refuse_query(source));
   const bool together = !apart && std::ranges::all_of(sources, is_archive);
   Inputs inputs(together ? 1 : sources.size());
   if (together) {
@@ -123,11 +131,7 @@ Result<std::shared_ptr<const ShardIndex>> Inputs::index(uint32_t shard) const {
 Result<std::shared_ptr<const ByteSource>> Inputs::source(uint32_t shard) const {
   const Place at = place(shard);
   auto source = open(shard);
-  // With another size than the manifest names it does not even open.
-  if (!source.ok()) {
-    const Code code = source.error().code;
-    return code == Code::kCorrupt || code == Code::kNotFound ? changed(shard) : std::move(source);
-  }
+  if (!source.ok()) return is_another(source.error()) ? changed(shard) : std::move(source);
   // A remote source pins what its first answer says; check_pins() compares it in the end.
   if (!checked_ || checked_[shard].load(std::memory_order_relaxed) || (*source)->is_remote())
     return source;
@@ -172,14 +176,9 @@ Status Inputs::check_pins(const std::vector<uint32_t>& shards, unsigned threads)
   return for_each(shards.size(), is_remote() ? kRemoteThreads : threads, [&](uint64_t i) -> Status {
     const uint32_t shard = shards[i];
     const Place at = place(shard);
-    HR_TRY(const std::string name, sets_[at.set]->shard_name(at.shard));
-    const ObjectPlace where = split_location(name);
-    HR_TRY(const auto store, open_store(where.folder));
-    const auto source = store->open(where.name);
-    if (!source.ok() && source.error().code != Code::kNotFound) return source.error();
-    if (!source.ok() || (*source)->version() != pins_[at.set].versions[at.shard])
-      return changed(shard);
-    return {};
+    const auto source = sets_[at.set]->open_shard(at.shard);
+    if (source.ok() && (*source)->version() == pins_[at.set].versions[at.shard]) return {};
+    return source.ok() || is_another(source.error()) ? changed(shard) : source.error();
   });
 }
 

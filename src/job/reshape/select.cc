@@ -23,9 +23,7 @@ struct Conditions {
 };
 
 Result<std::unordered_set<std::string>> read_keys(const std::string& path) {
-  const ObjectPlace place = split_location(path);
-  HR_TRY(const auto store, open_store(place.folder));
-  HR_TRY(const std::string text, store->read(place.name));
+  HR_TRY(const std::string text, read_url(path));
   const auto lines = split_list(text);
   return std::unordered_set<std::string>(lines.begin(), lines.end());
 }

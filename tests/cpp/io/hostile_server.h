@@ -55,8 +55,13 @@ class HostileServer {
     }
   };
   using Choose = std::function<Fault(const Request&)>;
+  struct Habits {
+    bool ranges = true;  // false: every answer is the whole object
+    bool tag = true;     // false: no ETag says which version it is
+  };
 
-  HostileServer(uint64_t bytes, Choose choose) : bytes_(bytes), choose_(std::move(choose)) {
+  HostileServer(uint64_t bytes, Choose choose, Habits habits)
+      : bytes_(bytes), choose_(std::move(choose)), habits_(habits) {
     listener_ = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -68,6 +73,7 @@ class HostileServer {
     port_ = ntohs(address.sin_port);
     acceptor_ = std::thread([this] { accept_all(); });
   }
+  HostileServer(uint64_t bytes, Choose choose) : HostileServer(bytes, std::move(choose), {}) {}
   ~HostileServer() {
     stopping_ = true;
     shutdown(listener_, SHUT_RDWR);
@@ -148,7 +154,7 @@ class HostileServer {
   bool answer(int connection, const Request& request, Fault fault) {
     uint64_t first = 0, last = bytes_ - 1;
     const std::string range = request.header("Range");
-    const bool ranged = !range.empty();
+    const bool ranged = habits_.ranges && !range.empty();
     if (ranged) {
       first = std::stoull(range.substr(6));
       last = std::min<uint64_t>(last, std::stoull(range.substr(range.find('-') + 1)));
@@ -161,7 +167,8 @@ class HostileServer {
                     : std::string();
     };
     const std::string status = ranged ? "206 Partial Content" : "200 OK";
-    const std::string tag = "ETag: \"one\"\r\n";
+    const std::string tag = habits_.tag ? "ETag: \"one\"\r\n" : "";
+    const std::string other_tag = habits_.tag ? "ETag: \"two\"\r\n" : "";
     const std::string good = head(status, body.size(), tag + range_header(first, last));
     switch (fault) {
       case Fault::reset_before_header:
@@ -209,7 +216,7 @@ class HostileServer {
         return false;
       case Fault::another_version:
         return send_all(connection,
-                        head(status, body.size(), "ETag: \"two\"\r\n" + range_header(first, last)) +
+                        head(status, body.size(), other_tag + range_header(first, last)) +
                             std::string(body.size(), 'x'));
       case Fault::redirect_to_itself:
         return send_all(connection, head("302 Found", 0, "Location: " + url() + "\r\n"));
@@ -225,6 +232,7 @@ class HostileServer {
 
   const uint64_t bytes_;
   const Choose choose_;
+  const Habits habits_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> stopping_{false};

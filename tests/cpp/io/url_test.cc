@@ -53,7 +53,7 @@ TEST(Url, ReferencesAreMeantFromHere) {
 TEST(Url, WhatIsShownHasNoSignature) {
   const Url signed_url =
       url("https://b.s3.aws.com/k?X-Amz-Signature=0123456789abcdef&partNumber=3");
-  EXPECT_EQ(signed_url.redacted(), "https://b.s3.aws.com/k?X-Amz-Signature=01234567…&partNumber=3");
+  EXPECT_EQ(signed_url.redacted(), "https://b.s3.aws.com/k");
 }
 
 TEST(Url, QueriesAreEncodedAndDecoded) {

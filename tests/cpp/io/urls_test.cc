@@ -53,6 +53,18 @@ TEST(Urls, LocationsAreGlobsAndListsAndExistingPathsWin) {
   EXPECT_EQ(expand_locations({folder / "*.zip"}).error().code, Code::kNotFound);
 }
 
+TEST(Urls, TheQueryOfAnAddressIsNeitherAPatternNorAName) {
+  const std::string query = "?sig={a,b}*/x.tar";
+  EXPECT_EQ(*expand_locations({"https://h/{1..2}.tar" + query}),
+            (Names{"https://h/1.tar" + query, "https://h/2.tar" + query}));
+  EXPECT_EQ(without_query("https://h/1.tar" + query), "https://h/1.tar");
+  EXPECT_EQ(without_query("s3://b/what?.tar"), "s3://b/what?.tar");
+  EXPECT_EQ(without_query("what?.tar"), "what?.tar");
+  const ObjectPlace place = split_location("http://h/a/b%20c.tar" + query);
+  EXPECT_EQ(place.folder, "http://h/a/");
+  EXPECT_EQ(place.name, "b c.tar");
+}
+
 TEST(Urls, SchemesAndFileUrls) {
   EXPECT_EQ(url_scheme("s3://b/x"), "s3");
   EXPECT_EQ(url_scheme("c:/x"), "");
