@@ -200,7 +200,6 @@ Result<IndexedShard> index_shard(const std::string& folder, const std::string& p
   HR_TRY(auto archive, index_container(source, container, name, rule, read));
   return IndexedShard{std::make_shared<const ShardIndex>(archive.builder.take()), source->size(),
                       source->is_spooled() ? source : nullptr};
->>>>>>> plain
 }
 
 }  // namespace
