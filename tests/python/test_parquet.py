@@ -289,6 +289,8 @@ def test_every_sample_comes_once_an_epoch(hub_folder, tmp_path):
     read_on_two_worlds(str(hub_folder / "data"), tmp_path / "indexed")
     with nginx(hub_folder / "data", tmp_path / "nginx") as server:
         read_on_two_worlds(server.url, tmp_path / "served")
+        some = rows_of(f"{server.url}/train-{{00000..00002}}-of-00003.parquet")
+        assert some == rows_of(hub_folder / "data/train-*.parquet")
 
 
 def test_the_index_changes_nothing(hub_folder, tmp_path):
@@ -373,8 +375,10 @@ def test_datasets_reads_the_tar_that_parquet_became(hub_folder, tmp_path):
 def test_cp_copies_the_files_and_nothing_writes_parquet(hub_folder, tmp_path):
     ok("index", hub_folder / "data")
     ok("cp", hub_folder / "data", tmp_path / "copy", "--quiet")
-    assert rows_of(tmp_path / "copy") == rows_of(hub_folder / "data")
-    ok("verify", tmp_path / "copy")
+    ok("cp", hub_folder / "data", tmp_path / "renamed", "--quiet", "--transform", "s/train/t/")
+    for copy in ("copy", "renamed"):
+        assert rows_of(tmp_path / copy) == rows_of(hub_folder / "data")
+        ok("verify", tmp_path / copy)
     for args in (
         ["convert", hub_folder / "data", "--container", "parquet", "--out", tmp_path / "x"],
         ["pack", hub_folder, "--name", "a-%03d.parquet", "--out", tmp_path / "x"],
