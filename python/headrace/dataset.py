@@ -25,7 +25,7 @@ def open(
     cache: Literal["memory", "off"] | Location | None = None,
     threads: int = 0,
 ) -> Dataset:
-    """Opens a data set: a folder with a manifest, tar shards, or a folder of loose files.
+    """Opens a data set: a folder with a manifest, shards (tar, zip, Parquet), or loose files.
 
     Shards without a manifest are indexed now, in memory; `headrace index` does that once for all.
 

@@ -63,8 +63,7 @@ std::optional<FrameMap> FrameMap::take_columns(ByteView& bytes, uint32_t count,
   map.frames_.reserve(count);
   uint64_t end = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    if ((*encodings)[i] > static_cast<uint64_t>(kLastEncoding) ||
-        (*gaps)[i] > object_bytes - end)
+    if ((*encodings)[i] > static_cast<uint64_t>(kLastEncoding) || (*gaps)[i] > object_bytes - end)
       return std::nullopt;
     Frame frame{.encoded_offset = end + (*gaps)[i],
                 .encoded_size = (*encoded)[i],

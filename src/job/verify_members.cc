@@ -40,10 +40,9 @@ void report_changed_rows(const ShardIndex& known, const ShardIndex& found, Shard
   const auto& now = found.frames()->frames();
   for (size_t i = 0; i < std::min(before.size(), now.size()); ++i)
     if (before[i].crc32 != now[i].crc32)
-      report.corrupt(
-          FindingKind::kChecksum,
-          "the values of row group " + std::to_string(i) + " are not those that were indexed", "",
-          now[i].encoded_offset);
+      report.corrupt(FindingKind::kChecksum,
+                     "the values of a row group are not those that were indexed", "",
+                     now[i].encoded_offset);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include "dataset/containers.h"
 #include "format/tar_fields.h"
 #include "job/open_archive.h"
-#include "job/verify_shard.h"
 #include "job/verify_members.h"
+#include "job/verify_shard.h"
 
 namespace headrace {
 

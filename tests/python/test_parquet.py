@@ -289,11 +289,13 @@ def test_every_sample_comes_once_an_epoch(hub_folder, tmp_path):
     read_on_two_worlds(str(hub_folder / "data"), tmp_path / "indexed")
     with nginx(hub_folder / "data", tmp_path / "nginx") as server:
         read_on_two_worlds(server.url, tmp_path / "served")
+        some = rows_of(f"{server.url}/train-{{00000..00002}}-of-00003.parquet")
+        assert some == rows_of(hub_folder / "data/train-*.parquet")
 
 
 def test_the_index_changes_nothing(hub_folder, tmp_path):
     before = rows_of(hub_folder / "data")
-    assert list(before)[0] == "test-00000-of-00001/00000000" and len(before) == 70
+    assert next(iter(before)) == "test-00000-of-00001/00000000" and len(before) == 70
     ok("index", hub_folder / "data")
     assert rows_of(hub_folder / "data") == before
     shutil.copytree(hub_folder / "data", tmp_path / "elsewhere")
@@ -315,7 +317,7 @@ def test_keys_tell_shards_of_one_name_apart(hub_folder, tmp_path):
     keys = list(rows_of(tmp_path / "set"))
     assert len(keys) == 30 and keys[0] == "test/0000/00000000" and keys[-1] == "train/0000/00000019"
     assert list(rows_of(tmp_path / "set/*/0000.parquet")) == keys
-    assert list(rows_of(tmp_path / "set/train"))[0] == "0000/00000000"
+    assert next(iter(rows_of(tmp_path / "set/train"))) == "0000/00000000"
     ok("index", tmp_path / "set")
     assert list(rows_of(tmp_path / "set")) == keys
     ok("verify", tmp_path / "set")
@@ -332,7 +334,7 @@ def test_verify_names_damage(hub_folder):
     # Within the bytes of a picture, which nothing but a checksum can tell.
     flip(shard, whole.index(picture(22, "JPEG")) + 200)
     report = json.loads(run("verify", data, "--json").stdout)
-    assert any("values of row group 0" in f["message"] for f in report["findings"])
+    assert any("values of a row group" in f["message"] for f in report["findings"])
     with pytest.raises(hr.DataError, match=shard.name):
         rows_of(data)
     shard.write_bytes(whole[:-9])
@@ -362,7 +364,9 @@ def test_datasets_reads_the_tar_that_parquet_became(hub_folder, tmp_path):
     rows.to_parquet(tmp_path / "in/a.parquet")
     ok("convert", tmp_path / "in", "--out", tmp_path / "tar", "--quiet")
     theirs = datasets.load_dataset(
-        "webdataset", data_files=[str(p) for p in (tmp_path / "tar").glob("*.tar")], split="train",
+        "webdataset",
+        data_files=[str(p) for p in (tmp_path / "tar").glob("*.tar")],
+        split="train",
         streaming=True,
     )
     assert [row["caption"].decode() for row in theirs] == list(rows["caption"])
@@ -371,8 +375,10 @@ def test_datasets_reads_the_tar_that_parquet_became(hub_folder, tmp_path):
 def test_cp_copies_the_files_and_nothing_writes_parquet(hub_folder, tmp_path):
     ok("index", hub_folder / "data")
     ok("cp", hub_folder / "data", tmp_path / "copy", "--quiet")
-    assert rows_of(tmp_path / "copy") == rows_of(hub_folder / "data")
-    ok("verify", tmp_path / "copy")
+    ok("cp", hub_folder / "data", tmp_path / "renamed", "--quiet", "--transform", "s/train/t/")
+    for copy in ("copy", "renamed"):
+        assert rows_of(tmp_path / copy) == rows_of(hub_folder / "data")
+        ok("verify", tmp_path / copy)
     for args in (
         ["convert", hub_folder / "data", "--container", "parquet", "--out", tmp_path / "x"],
         ["pack", hub_folder, "--name", "a-%03d.parquet", "--out", tmp_path / "x"],

@@ -212,7 +212,7 @@ Error too_large(uint64_t offset) {
       .origin = {.offset = offset},
       .hint =
           "Write the file again with smaller row groups, for example with pyarrow's "
-          "row_group_size, or stream it to tar shards."};
+          "row_group_size."};
 }
 
 Result<Footer> read_footer(uint64_t object_size, const ReadAt& read) {

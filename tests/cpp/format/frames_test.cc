@@ -190,7 +190,7 @@ TEST(FrameMap, ThatCannotBeIsRefused) {
       {"empty", [](Frame& f) { f.decoded_size = 0; }},
       {"larger than frames are", [](Frame& f) { f.decoded_size = kLargestFrame + 1; }},
       {"stored in other sizes", [](Frame& f) { f.encoding = Encoding::kStored; }},
-      {"of an unknown kind", [](Frame& f) { f.encoding = static_cast<Encoding>(7); }},
+      {"of an unknown kind", [](Frame& f) { f.encoding = static_cast<Encoding>(8); }},
       {"before the one before", [](Frame& f) { f.encoded_offset = ~uint64_t{0}; }},
   };
   const auto take = [](const Frame& frame) {

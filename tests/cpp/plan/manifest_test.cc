@@ -170,7 +170,7 @@ const LieRow kLies[] = {
     {"BytesFewerThanFields", [](Json& j) { j["bytes"] = 5010; },
      "'fields[1].bytes' is more than the shards have"},
     {"Container", [](Json& j) { j["container"] = "rar"; },
-     "'container' is not one of 'tar', 'files', 'tar.gz', 'tar.lz4', 'tar.zst', 'zip'"},
+     "'container' is not one of 'tar', 'files', 'tar.gz', 'tar.lz4', 'tar.zst', 'zip', 'parquet'"},
     {"ContainerOfOthers", [](Json& j) { j["container"] = "zip"; },
      "'fingerprint' is not that of its tables and classes"},
     {"FieldsObject", [](Json& j) { j["fields"] = Json::object(); }, "'fields' is not a list"},

@@ -78,7 +78,8 @@ TEST(DamagedParquet, CutAnywhereIsRefused) {
 }
 
 TEST(DamagedParquet, ChangedAnywhereIsTheTruthOrRefused) {
-  for (const char* name : {"checked.parquet", "ok-nested-item.parquet"}) {
+  for (const char* name : {"checked.parquet", "ok-nested-item.parquet", "ok-codecs.parquet",
+                           "ok-encodings-page1.parquet", "ok-encodings-page2.parquet"}) {
     const Whole whole(name);
     uint64_t refused = 0;
     for (uint64_t at = 0; at < whole.bytes.size(); ++at) {
