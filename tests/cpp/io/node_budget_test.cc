@@ -133,10 +133,18 @@ TEST(NodeBudget, ANewProcessGetsItsPartAsRequestsOfOthersEnd) {
   EXPECT_EQ(a.may_have(8, 100, now), 16U);
 }
 
+TEST(NodeBudget, ANewProcessFindsSomethingAtOnceIfThereIsEnough) {
+  const TemporaryFolder folder;
+  Process a(folder, 100), b(folder, 100), c(folder, 100);
+  EXPECT_EQ(a.may_have(0, 10, kBegin), 55U);
+  EXPECT_EQ(b.may_have(0, 10, kBegin), 36U);
+  EXPECT_EQ(c.may_have(0, 9, kBegin), 9U);
+}
+
 TEST(NodeBudget, OneAloneIsNotSlowedDown) {
   const TemporaryFolder folder;
   Process a(folder, 256);
-  EXPECT_GE(a.may_have(0, 1, kBegin), 9U) << "more may come before the next look";
+  EXPECT_EQ(a.may_have(0, 1, kBegin), 65U) << "more may come before the next look";
   EXPECT_EQ(a.may_have(1, 256, kBegin + milliseconds(25)), 256U);
 }
 
@@ -210,7 +218,7 @@ TEST(NodeBudget, SlowDownIsHeardByAll) {
   const TemporaryFolder folder;
   Process a(folder, 64), b(folder, 64);
   auto now = kBegin;
-  EXPECT_EQ(a.may_have(0, 4, now), 20U);
+  EXPECT_EQ(a.may_have(0, 4, now), 34U);
   EXPECT_EQ(a.may_have(0, 0, now + milliseconds(1), seconds(10)), 0U);
   now += milliseconds(60);
   EXPECT_EQ(b.may_have(0, 4, now), 0U);
