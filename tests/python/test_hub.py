@@ -82,7 +82,7 @@ def test_a_packed_data_set_is_read_at_one_resolve_a_file(hub, packed_repository,
     resolved = [target for kind, _, target in hub.log if kind == "resolvers"]
     places = [target for target in resolved if "/resolve/" in target]
     assert len(places) == len(set(places))
-    assert hub.counts()["api"] == 2  # the commit and its tree
+    assert hub.counts()["api"] == 2  # the commit and the manifest
 
 
 def test_every_sample_comes_once_an_epoch_whatever_the_world(packed_repository, tmp_path):
@@ -214,9 +214,56 @@ def test_a_large_repository_with_a_manifest_is_not_listed(hub, packed):
     files |= {f"{i:05}.txt": b"x" for i in range(3500)}
     hub.add("datasets", "org/large", {k: v for k, v in files.items() if k[0] != "."})
     assert len(hr.open("hf://datasets/org/large")) > 0
-    # The commit, the first page of the tree, the manifest and three tables by name.
-    assert hub.counts()["api"] <= 2 + 4
+    assert hub.counts()["api"] == 2  # the commit and the manifest
     assert sum(hub.counts().values()) <= 15
+    assert bytes(hr.open("hf://datasets/org/large")[0]["txt"])
+    assert hub.counts()["api"] == 2
+
+
+def test_what_a_manifest_names_is_read_or_missed_by_name(hub, packed, monkeypatch, tmp_path):
+    """Tables and shards are opened without looking at the list of files."""
+    files = {path.relative_to(packed).as_posix(): path for path in packed.rglob("*.*")}
+    shard = next(name for name in files if name.endswith(".tar"))
+    longer = tmp_path / "longer.tar"
+    longer.write_bytes(files[shard].read_bytes() + bytes(512))
+    lacks_shard = {name: path for name, path in files.items() if name != shard}
+    table = next(name for name in files if "shards" in name and not name.endswith(".tar"))
+    lacks_table = {name: path for name, path in files.items() if name != table}
+    cases = [
+        ("lacks-shard", lacks_shard, "not_found", shard),
+        ("lacks-table", lacks_table, "not_found", table),
+        ("longer", files | {shard: longer}, "changed", shard),
+    ]
+    for name, made, code, where in cases:
+        hub.add("datasets", f"org/{name}", made)
+        with pytest.raises(hr.Error) as caught:
+            contents(f"hf://datasets/org/{name}")
+        assert caught.value.code == code and where in str(caught.value), name
+
+
+def test_the_client_s_cache_is_used_without_a_list_of_files(
+    hub, packed_repository, files, run_python
+):
+    code = """
+        import json, huggingface_hub as h
+        print(json.dumps(h.snapshot_download("org/packed", repo_type="dataset")))
+        """
+    snapshot = Path(str(python(run_python, code)))
+    for tree in snapshot.parents[1].glob("trees/*"):
+        tree.unlink()
+    hub.clear_log()
+    assert contents(packed_repository) == files[1]
+    assert {kind for kind, _, _ in hub.log} <= {"api"}
+
+
+def test_a_job_that_pins_its_inputs_reads_them(hub, packed_repository, packed, tmp_path):
+    options = ["--seed", "3", "--quiet"]
+    ok("shuffle", packed_repository, "--out", tmp_path / "out", *options)
+    ok("shuffle", packed, "--out", tmp_path / "expected", *options)
+    shards = {path.name: path.read_bytes() for path in (tmp_path / "expected").rglob("*.tar")}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*.tar")} == shards
+    plan = next((tmp_path / "out").rglob("*plan*"), None)
+    assert hub.counts()["api"] == 3, plan  # for the pins, the first page of the tree as well
 
 
 def test_signed_addresses_are_renewed_when_they_end(hub, shard_repository):

@@ -90,7 +90,7 @@ def wait_until_all_read(server: CountingServer, clients: int) -> None:
         time.sleep(0.5)
         events = server.events()
         means = [mean_open(events, begin, begin + 0.5, str(i)) for i in range(clients)]
-        if min(means) > 0.75 * LIMIT / clients:
+        if min(means) > 0.75 * (LIMIT // clients):
             return
 
 

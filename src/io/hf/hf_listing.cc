@@ -58,7 +58,9 @@ Result<std::optional<HfFile>> HfListing::find(const std::string& path) {
   auto few = cache.read_tree(few_name(commit_));
   if (few) few_.merge(*few);
   if (take_cached_tree() || few_.contains(path)) return *known(path);
-  if (!few) {  // nobody knows yet whether there are many files
+  // The first file that anybody asks for is a manifest as a rule, and then it stays the only one.
+  // With a second one it is worth knowing whether all files fit on a page.
+  if (few_.size() == 1) {
     HR_CHECK(ask_pages(1));
     if (tree_) return *known(path);
     remember(pages_, path);
@@ -76,6 +78,12 @@ Result<std::shared_ptr<const HfTree>> HfListing::tree() {
   const File other_processes = repository_.cache().lock("headrace-tree");
   if (!take_cached_tree()) HR_CHECK(ask_pages(kMostPages));
   return tree_;
+}
+
+std::optional<std::optional<HfFile>> HfListing::find_known(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  if (!tree_ && !std::exchange(looked_into_cache_, true)) take_cached_tree();
+  return known(path);
 }
 
 /// Nothing if the Hub has to be asked.

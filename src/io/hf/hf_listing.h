@@ -1,7 +1,10 @@
 // Which files a commit has, asking the Hub for no more than is needed:
 //
-//   a small repository, or one without a manifest    the tree, one request a thousand files
-//   a large one with a manifest                      its first page, then a few files by name
+//   a data set with a manifest     that by name: what it names is opened without a question
+//   a second file                  the first page of the tree; of a small repository that is all
+//   a few more of a large one      by name
+//   a file that is not there,
+//   many files, or all             the tree, one request a thousand files
 //
 // What one process was told the others of this machine find in the Hub's cache. Thread-safe.
 #pragma once
@@ -33,6 +36,8 @@ class HfListing {
   const std::string& commit() const { return commit_; }
   /// Nothing if the commit has no such file.
   Result<std::optional<HfFile>> find(const std::string& path);
+  /// What find() would say, if that is known on this machine: no request is made.
+  std::optional<std::optional<HfFile>> find_known(const std::string& path);
   Result<std::shared_ptr<const HfTree>> tree();
 
  private:
@@ -49,6 +54,7 @@ class HfListing {
   HfTree few_;    // files that were asked for by name
   HfTree pages_;  // of the tree, until all of it is here
   std::optional<Url> next_page_;
+  bool looked_into_cache_ = false;
 };
 
 }  // namespace headrace

@@ -7,23 +7,24 @@ constexpr unsigned kMostRedirects = 5;
 
 }  // namespace
 
-HfObject::HfObject(std::shared_ptr<HfRepository> repository, std::string path, const HfFile& file)
+HfObject::HfObject(std::shared_ptr<HfRepository> repository, const std::string& path,
+                   std::string etag)
     : repository_(std::move(repository)),
-      path_(std::move(path)),
-      name_(repository_->location().name() + "/" + path_),
-      etag_(file.etag()) {}
+      resolve_(repository_->resolve(path)),
+      name_(repository_->location().name() + "/" + path),
+      etag_(std::move(etag)) {}
 
 HttpCall HfObject::get(const std::string&) const {
-  const auto place = repository_->places().find(etag_);
-  HttpCall call = repository_->call("GET", place ? *place : repository_->resolve(path_));
+  HttpCall call =
+      repository_->call("GET", repository_->places().find(resolve_.path).value_or(resolve_));
   call.object = name_;
   call.redirects = kMostRedirects;
-  call.again = [repository = repository_, etag = etag_, resolve = repository_->resolve(path_)](
-                   Url& url, const HttpResponse* answer, bool usual) {
+  call.again = [repository = repository_, resolve = resolve_](Url& url, const HttpResponse* answer,
+                                                              bool usual) {
     const bool refused = answer != nullptr && (answer->status == 400 || answer->status == 401 ||
                                                answer->status == 403 || answer->status == 404);
     if (!refused || url.same_origin(resolve)) return usual;
-    repository->places().forget(etag);  // the signature is over
+    repository->places().forget(resolve.path);  // the signature is over
     url = resolve;
     return true;
   };
@@ -31,7 +32,7 @@ HttpCall HfObject::get(const std::string&) const {
 }
 
 void HfObject::found_at(const Url& url) const {
-  if (url != repository_->resolve(path_)) repository_->places().found(etag_, url);
+  if (url != resolve_) repository_->places().found(resolve_.path, url);
 }
 
 Error HfObject::error(const HttpResponse& answer) const {
@@ -39,10 +40,12 @@ Error HfObject::error(const HttpResponse& answer) const {
 }
 
 HfSource::HfSource(std::shared_ptr<HfRepository> repository, std::string path, const HfFile& file)
-    : RemoteSource(repository->fetcher(),
-                   std::make_shared<HfObject>(repository, std::move(path), file), file.bytes,
-                   file.etag()),
+    : RemoteSource(repository->fetcher(), std::make_shared<HfObject>(repository, path, file.etag()),
+                   file.bytes, file.etag()),
       repository_(std::move(repository)),
+      listing_(repository_->listing()),
+      path_(std::move(path)),
+      place_(repository_->resolve(path_).path),
       etag_(file.etag()) {}
 
 void HfSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
@@ -50,13 +53,20 @@ void HfSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
   const auto read = [=, this](const Done& then) {
     RemoteSource::start_read(offset, into, deadline, then);
   };
-  if (into.empty() || repository_->places().find(etag_)) return read(done);
+  if (into.empty() || repository_->places().find(place_)) return read(done);
   // The first read finds the place on its way, and the others of that moment wait for it.
-  if (!repository_->places().begin_search(etag_, [=] { read(done); })) return;
-  read([repository = repository_, etag = etag_, done](Status status) {
-    repository->places().end_search(etag);
+  if (!repository_->places().begin_search(place_, [=] { read(done); })) return;
+  read([repository = repository_, place = place_, done](Status status) {
+    repository->places().end_search(place);
     done(std::move(status));
   });
+}
+
+std::string HfSource::identity() const {
+  if (!etag_.empty()) return RemoteSource::identity();
+  const auto file = listing_->find(path_);
+  if (!file.ok() || !*file) return "";
+  return object_identity(name(), (*file)->etag(), size());
 }
 
 }  // namespace headrace

@@ -32,14 +32,26 @@ Result<HfFile> HfStore::find(const std::string& full) const {
 }
 
 Result<std::unique_ptr<ByteSource>> HfStore::open(const std::string& path) const {
-  const std::string full = folder_ + path;
-  HR_TRY(const HfFile file, find(full));
+  HR_TRY(const HfFile file, find(folder_ + path));
+  return open_found(folder_ + path, file);
+}
+
+Result<std::unique_ptr<ByteSource>> HfStore::open_known(const std::string& path,
+                                                        uint64_t bytes) const {
+  if (repository_->listing()->find_known(folder_ + path)) return Store::open_known(path, bytes);
+  HfFile file;
+  file.bytes = bytes;
+  return open_found(folder_ + path, file);
+}
+
+Result<std::unique_ptr<ByteSource>> HfStore::open_found(const std::string& full,
+                                                        const HfFile& file) const {
   const std::string here = repository_->cache().find(repository_->commit(), full, file);
   if (!here.empty()) return open_local_file(here);
   if (repository_->settings().offline)
     return Error{.code = Code::kNotFound,
                  .message = "the file is not in the Hub's cache, and HF_HUB_OFFLINE is set",
-                 .origin = {.shard = name_ + "/" + path}};
+                 .origin = {.shard = repository_->location().name() + "/" + full}};
   return std::unique_ptr<ByteSource>(std::make_unique<HfSource>(repository_, full, file));
 }
 
@@ -57,7 +69,7 @@ Result<std::string> HfStore::read(const std::string& path) const {
 }
 
 Result<std::string> HfStore::fetch(const std::string& full, const HfFile& file) const {
-  const HfObject object(repository_, full, file);
+  const HfObject object(repository_, full, file.etag());
   HR_TRY(std::string bytes, read_remote(*repository_->fetcher(), object));
   const bool whole = bytes.size() == file.bytes &&
                      (file.sha256.empty() || sha256_hex(as_bytes(bytes)) == file.sha256);

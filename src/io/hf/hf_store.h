@@ -25,6 +25,10 @@ class HfStore : public Store {
 
   const std::string& name() const override { return name_; }
   Result<std::unique_ptr<ByteSource>> open(const std::string& path) const override;
+  /// Asks nothing where the files of the commit are not listed on this machine yet: what a manifest
+  /// names is known well enough.
+  Result<std::unique_ptr<ByteSource>> open_known(const std::string& path,
+                                                 uint64_t bytes) const override;
   Result<std::string> read(const std::string& path) const override;
   Result<bool> exists(const std::string& path) const override;
   Result<std::vector<StoreEntry>> list(const std::string& prefix) const override;
@@ -35,6 +39,7 @@ class HfStore : public Store {
 
  private:
   Result<HfFile> find(const std::string& full) const;
+  Result<std::unique_ptr<ByteSource>> open_found(const std::string& full, const HfFile& file) const;
   Result<std::string> fetch(const std::string& full, const HfFile& file) const;
 
   const std::shared_ptr<HfRepository> repository_;

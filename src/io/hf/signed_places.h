@@ -21,7 +21,7 @@ std::optional<std::chrono::system_clock::time_point> expiry_of(const Url& url);
 
 class SignedPlaces {
  public:
-  /// A place that is good for some time yet. Files go by their digests.
+  /// A place that is good for some time yet. Files go by where the Hub is asked for them.
   std::optional<Url> find(const std::string& file) const;
   void found(const std::string& file, const Url& url);
   void forget(const std::string& file);

@@ -10,7 +10,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLook(50);
 constexpr milliseconds kLookWhenShort(20);  // there is more to send than may be
 constexpr milliseconds kLookWhenBusy(2);
-constexpr unsigned kHeadroom = 16;  // requests that may come before the next look
+/// Requests that may come before the next look, as the first rows of a run do.
+constexpr unsigned kHeadroom = 64;
 constexpr std::chrono::seconds kPatience(2);
 
 }  // namespace
@@ -75,8 +76,8 @@ HostFile::Own NodeBudget::decide(const HostFile::Others& others, unsigned in_fli
   }
   wanted.insert(wanted.begin() + static_cast<long>(others.before), peak_);
   is_resting_ = peak_ == 0;
-  const auto processes = static_cast<unsigned>(wanted.size());
-  const unsigned headroom = is_resting_ ? 0 : std::min(kHeadroom, spare / processes);
+  const auto parts = static_cast<unsigned>(wanted.size()) + 1;  // one for a process that comes new
+  const unsigned headroom = is_resting_ ? 0 : std::min(kHeadroom, spare / parts);
   share_ = std::min(fair_share(most_, wanted, others.before) + headroom, free);
   not_before_ = std::max(not_before_, others.not_before);
   return {{std::max(share_, in_flight), peak_}, not_before_};

@@ -78,7 +78,7 @@ void TransferLoop::start(HttpCall call, Fetcher::Done done) {
   {
     std::scoped_lock lock(mutex_);
     job->sequence = sequence_++;
-    if (!stopping_) incoming_.push_back(std::move(job));
+    if (!stopping_) incoming_.push_back(std::exchange(job, nullptr));
   }
   if (job) return job->done(interrupted_error(job->call.object));
   curl().multi_wakeup(multi_.get());
@@ -261,7 +261,7 @@ void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
   HttpResponse& response = *outcome.result;
   const bool redirect = response.status >= 301 && response.status <= 308 && response.status != 304;
   if (redirect && job->redirects < job->call.redirects && response.headers.find("Location"))
-    return follow(job, std::move(response));
+    return follow(job, response);
   response.body_bytes += job->received;
   HostPace& pace = host(*job).pace;
   pace.counters.bytes_needed += response.body_bytes;
@@ -286,7 +286,7 @@ bool TransferLoop::may_be_repeated(const JobPointer& job, Attempt::Outcome& outc
   return true;
 }
 
-void TransferLoop::follow(const JobPointer& job, HttpResponse response) {
+void TransferLoop::follow(const JobPointer& job, const HttpResponse& response) {
   auto next = redirected(job->request, response);
   if (!next.ok()) return deliver(job, std::move(next).error().at({.shard = job->call.object}));
   ++job->redirects;

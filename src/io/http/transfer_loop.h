@@ -74,7 +74,7 @@ class TransferLoop {
   void ended(CURL* easy, CURLcode code);
   void judge(const JobPointer& job, Attempt::Outcome outcome);
   bool may_be_repeated(const JobPointer& job, Attempt::Outcome& outcome);
-  void follow(const JobPointer& job, HttpResponse response);
+  void follow(const JobPointer& job, const HttpResponse& response);
   bool has_tried_enough(const Job& job, bool serving, Clock::time_point now);
   bool try_again(const JobPointer& job, const Attempt::Outcome& outcome);
   void deliver(const JobPointer& job, Result<HttpResponse> result);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/little_endian.h"
 #include "child_process.h"
 #include "io/file.h"
 #include "temporary_folder.h"
@@ -132,10 +133,18 @@ TEST(NodeBudget, ANewProcessGetsItsPartAsRequestsOfOthersEnd) {
   EXPECT_EQ(a.may_have(8, 100, now), 16U);
 }
 
+TEST(NodeBudget, ANewProcessFindsSomethingAtOnceIfThereIsEnough) {
+  const TemporaryFolder folder;
+  Process a(folder, 100), b(folder, 100), c(folder, 100);
+  EXPECT_EQ(a.may_have(0, 10, kBegin), 55U);
+  EXPECT_EQ(b.may_have(0, 10, kBegin), 36U);
+  EXPECT_EQ(c.may_have(0, 9, kBegin), 9U);
+}
+
 TEST(NodeBudget, OneAloneIsNotSlowedDown) {
   const TemporaryFolder folder;
   Process a(folder, 256);
-  EXPECT_GE(a.may_have(0, 1, kBegin), 9U) << "more may come before the next look";
+  EXPECT_EQ(a.may_have(0, 1, kBegin), 65U) << "more may come before the next look";
   EXPECT_EQ(a.may_have(1, 256, kBegin + milliseconds(25)), 256U);
 }
 
@@ -207,9 +216,9 @@ TEST(NodeBudget, MoreProcessesThanRequestsGetOneEach) {
 
 TEST(NodeBudget, SlowDownIsHeardByAll) {
   const TemporaryFolder folder;
-  Process a(folder, 16), b(folder, 16);
+  Process a(folder, 64), b(folder, 64);
   auto now = kBegin;
-  EXPECT_EQ(a.may_have(0, 4, now), 16U);
+  EXPECT_EQ(a.may_have(0, 4, now), 34U);
   EXPECT_EQ(a.may_have(0, 0, now + milliseconds(1), seconds(10)), 0U);
   now += milliseconds(60);
   EXPECT_EQ(b.may_have(0, 4, now), 0U);
@@ -256,12 +265,15 @@ TEST(NodeBudget, DamagedFilesDoNoHarm) {
     return std::string(good).replace(offset, bytes.size(), bytes);
   };
   const std::string ones(16, '\xff'), largest("\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
+  std::string soon;
+  append_le(soon, std::chrono::nanoseconds((kBegin + seconds(600)).time_since_epoch()).count());
   const std::vector<std::pair<std::string, std::string>> table = {
       {"empty", ""},
       {"cut header", good.substr(0, 20)},
       {"cut record", good.substr(0, 40)},
       {"another magic", with(0, "HRHOSTS2")},
       {"another machine", with(8, ones.substr(8))},
+      {"held back before the machine was started anew", with(8, ones.substr(8) + soon)},
       {"zeros", std::string(48, '\0')},
       {"ones", std::string(100'000, '\xff')},
       {"held back for ever", with(16, largest)},
