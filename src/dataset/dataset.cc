@@ -10,6 +10,7 @@
 #include "dataset/lru_cache.h"
 #include "dataset/open.h"
 #include "dataset/selected_catalog.h"
+#include "io/direct_reads.h"
 #include "io/memory_store.h"
 #include "io/urls.h"
 
@@ -63,6 +64,7 @@ class Dataset::Impl {
   const uint32_t open_shards_;
   const std::shared_ptr<const NodeCache> cache_;  // of the node; nullptr: none
   const std::vector<uint64_t> starts_;
+  const bool reads_directly_ = wants_direct_reads();
 
  private:
   Result<std::shared_ptr<const ByteSource>> open(uint32_t shard, const ShardIndex& index,
@@ -127,8 +129,8 @@ const ShardTable& Dataset::table() const { return impl_->catalog_->table(); }
 bool Dataset::has_manifest() const { return impl_->catalog_->has_manifest(); }
 bool Dataset::is_remote() const {
   const Catalog& catalog = *impl_->catalog_;
-  return !impl_->cache_in_memory_ &&
-         (catalog.is_remote() || is_compressed(catalog.manifest().container));
+  return !impl_->cache_in_memory_ && (catalog.is_remote() || impl_->reads_directly_ ||
+                                      is_compressed(catalog.manifest().container));
 }
 
 CacheCounters Dataset::cache_counters() const {

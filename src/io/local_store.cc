@@ -16,6 +16,8 @@
 #include "io/file.h"
 #include "io/file_list.h"
 #include "io/growing_file.h"
+#include "io/local_source.h"
+#include "io/stripes.h"
 #include "io/system_error.h"
 
 namespace headrace {
@@ -30,52 +32,6 @@ bool is_temporary(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
 }
-
-class LocalSource : public ByteSource {
- public:
-  LocalSource(std::string name, File file, uint64_t size)
-      : name_(std::move(name)), file_(std::move(file)), size_(size) {}
-
-  const std::string& name() const override { return name_; }
-  uint64_t size() const override { return size_; }
-
-  Status read_at(uint64_t offset, MutableBytes into) const override {
-    const ssize_t got = read_fully(file_.get(), into, offset);
-    if (got < 0) return system_error("read", name_, errno).at({name_, "", offset});
-    if (static_cast<size_t>(got) == into.size()) return {};
-    return Error{
-        .code = Code::kCorrupt,
-        .message = "the file ends " + std::to_string(into.size() - static_cast<size_t>(got)) +
-                   " bytes too early",
-        .origin = {name_, "", offset + static_cast<uint64_t>(got)},
-        .hint = "It was cut or is still being written; compare its size with the original."};
-  }
-
-  Status read_parts(uint64_t offset, std::span<const MutableBytes> parts) const override {
-    const size_t got = read_once(file_.get(), offset, parts);
-    size_t wanted = 0;
-    for (const MutableBytes part : parts) wanted += part.size();
-    // A signal, a short file: rare. Once more, with its own care and its errors.
-    return got == wanted ? Status() : ByteSource::read_parts(offset, parts);
-  }
-
-  void will_need(uint64_t offset, uint64_t size) const override {
-    ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
-                    POSIX_FADV_WILLNEED);
-  }
-
-  std::string version() const override {
-    struct stat info;
-    if (::fstat(file_.get(), &info) != 0) return "";
-    const int64_t changed = info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
-    return std::to_string(info.st_size) + " " + std::to_string(changed);
-  }
-
- private:
-  const std::string name_;
-  const File file_;
-  const uint64_t size_;
-};
 
 // A name that no other writer, here or on another machine, has.
 std::string temporary_name() {
@@ -198,18 +154,6 @@ std::string LocalStore::full(const std::string& path) const {
   return root_.ends_with('/') ? root_ + path : root_ + "/" + path;
 }
 
-Result<std::unique_ptr<ByteSource>> open_local_file(const std::string& path) {
-  File file = open_file(AT_FDCWD, path.c_str(), O_RDONLY);
-  if (!file.is_open()) return system_error("open", path, errno);
-  struct stat info;
-  if (::fstat(file.get(), &info) != 0) return system_error("look at", path, errno);
-  if (!S_ISREG(info.st_mode))
-    return Error{
-        .code = Code::kUsage, .message = "'" + path + "' is not a regular file", .origin = {}};
-  return std::unique_ptr<ByteSource>(
-      std::make_unique<LocalSource>(path, std::move(file), static_cast<uint64_t>(info.st_size)));
-}
-
 Result<std::unique_ptr<ByteSource>> LocalStore::open(const std::string& path) const {
   HR_CHECK(check_path(path));
   return open_local_file(full(path));
@@ -266,12 +210,13 @@ Result<std::unique_ptr<ByteSink>> LocalStore::create(const std::string& path) {
   HR_CHECK(check_path(path));
   const std::string target = full(path);
   const std::string folder = target.substr(0, target.rfind('/'));
+  HR_TRY(const StripeLayout layout, stripe_layout());
   File file;
   std::string temporary;
   for (int attempt = 0; attempt < 10 && !file.is_open(); ++attempt) {
     HR_CHECK(prepare_folder(folder.empty() ? "/" : folder));
     temporary = folder + "/" + temporary_name();
-    file = open_file(AT_FDCWD, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    file = create_file(temporary, layout, layout.is_default() ? 0 : file_system_type(folder));
     if (file.is_open() && is_swept(file)) file = File();
     if (file.is_open()) break;
     if (errno != ENOENT) return system_error("create", target, errno);

@@ -42,7 +42,4 @@ class LocalStore : public Store {
   std::set<std::string> unsynced_;  // folders with names that fsync has not seen
 };
 
-/// One file as a source.
-Result<std::unique_ptr<ByteSource>> open_local_file(const std::string& path);
-
 }  // namespace headrace

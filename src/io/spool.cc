@@ -16,21 +16,24 @@ Spool::~Spool() {
 }
 
 Status Spool::append(ByteView bytes) {
-  bytes_ += bytes.size();
-  if (bytes_ < kInMemory) {
+  const size_t size = bytes_ + bytes.size();
+  if (size < kInMemory) {
     small_ += as_text(bytes);
-    return {};
+  } else {
+    if (!file_) HR_CHECK(begin_file());
+    HR_CHECK(file_->append(bytes));
   }
-  if (!file_) HR_CHECK(begin_file());
-  return file_->append(bytes);
+  bytes_ = size;
+  return {};
 }
 
 Status Spool::begin_file() {
   if (folder_.empty()) folder_ = environment("TMPDIR");
   if (folder_.empty()) folder_ = "/tmp";
-  HR_TRY(File file, open_nameless(folder_));
-  file_.emplace(std::move(file), folder_);
-  HR_CHECK(file_->append(as_bytes(small_)));
+  HR_TRY(File nameless, open_nameless(folder_));
+  GrowingFile file(std::move(nameless), folder_);
+  HR_CHECK(file.append(as_bytes(small_)));
+  file_.emplace(std::move(file));
   small_ = {};
   return {};
 }

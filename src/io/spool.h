@@ -20,6 +20,7 @@ class Spool {
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
+  /// After an error nothing may be appended; what was there can be read.
   Status append(ByteView bytes);
   uint64_t size() const { return bytes_; }
   /// Whether they are in the file: then other threads may read what is there beside append().

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/try.h"
+#include "headrace/notes.h"
 #include "io/urls.h"
 #include "job/versions.h"
 
@@ -76,8 +77,14 @@ Status check_objects(const std::shared_ptr<Store>& store, const Catalog& catalog
 
   know_versions(*store, beside, known);
 
-  HR_TRY(const auto entries, store->list(""));
-  for (const StoreEntry& entry : entries)
+  const auto entries = store->list("");
+  if (!entries.ok() && entries.error().code == Code::kUsage) {  // a web server
+    note_once("'" + store->name() +
+              "' gives no list, so objects that its manifest does not name are not noticed");
+    return {};
+  }
+  if (!entries.ok()) return entries.error();
+  for (const StoreEntry& entry : *entries)
     if (known.insert(beside + entry.path).second)
       unexpected(beside + entry.path, is_table(entry.path), findings);
   if (data == store) return {};

@@ -116,12 +116,11 @@ def test_no_verb_shows_a_query(signed: SignedFolder, folder: Path, tmp_path: Pat
     listed = tmp_path / "list.txt"
     listed.write_text("".join(signed.address(name) + "\n" for name in names(folder)))
     calls = [
-        ["ls", address, "--long"],
         ["ls", address, "--json"],
         ["info", address],
         ["info", address, "--json"],
         ["verify", address],
-        ["cat", address, "s00003"],
+        ["cat", address, "s00003.txt"],
         ["cp", address, tmp_path / "copy"],
         ["shuffle", f"@{listed}", "--out", tmp_path / "shuffled", "--seed", "1"],
         ["pack", signed.address("part-003.tar"), "--out", tmp_path / "packed"],

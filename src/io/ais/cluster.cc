@@ -6,7 +6,7 @@
 #include "base/try.h"
 #include "io/ais/ais_error.h"
 #include "io/environment.h"
-#include "io/local_store.h"
+#include "io/local_source.h"
 
 namespace headrace {
 namespace {

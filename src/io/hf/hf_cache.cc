@@ -11,7 +11,7 @@
 #include "base/safe_path.h"
 #include "io/file_list.h"
 #include "io/json_fields.h"
-#include "io/local_store.h"
+#include "io/local_source.h"
 
 namespace headrace {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/try.h"
 #include "io/environment.h"
-#include "io/local_store.h"
+#include "io/local_source.h"
 
 namespace headrace {
 namespace {

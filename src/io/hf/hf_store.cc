@@ -5,7 +5,7 @@
 #include "io/hf/hf_sink.h"
 #include "io/hf/hf_source.h"
 #include "io/http/curl.h"
-#include "io/local_store.h"
+#include "io/local_source.h"
 
 namespace headrace {
 

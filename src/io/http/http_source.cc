@@ -41,6 +41,8 @@ void HttpSource::start_read(uint64_t offset, MutableBytes into, Deadline deadlin
                             const Done& done) const {
   if (Status status = ranges_.check(offset, into.size()); !status.ok() || into.empty())
     return done(std::move(status));
+  // Another object has shown it.
+  if (object_->service().refuses && !object_->service().serves) streams_ = true;
   if (streams_) return download()->read(*fetcher_, offset, into, deadline, done);
   ranges_.start_read(offset, into, deadline, [=, this](Status status) {
     if (status.ok()) object_->service().serves = true;
