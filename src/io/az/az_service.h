@@ -1,7 +1,7 @@
 // The requests of Azure Blob Storage, for block blobs. Thread-safe.
 //
 // Parts are blocks that Azure forgets after a week if no list names them. A block's id has the
-// digest of its bytes, because listings of such blocks tell only ids and sizes.
+// MD5 of its bytes, because listings of such blocks tell only ids and sizes.
 #pragma once
 
 #include <functional>
