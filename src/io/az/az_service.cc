@@ -29,7 +29,8 @@ AzService::AzService(std::string container, Url endpoint, AzureAccess access)
       access_(std::move(access)),
       name_("az://" + container_) {}
 
-HttpCall AzService::call(const char* method, const std::string& key, QueryParameters query) const {
+HttpCall AzService::call(const char* method, const std::string& key,
+                         const QueryParameters& query) const {
   HttpCall call;
   call.object = name_ + "/" + key;
   call.signer = access_.signer;

@@ -51,7 +51,7 @@ class AzService : public BucketService {
   bool refuses_second_put() const override { return true; }
 
  private:
-  HttpCall call(const char* method, const std::string& key, QueryParameters query) const;
+  HttpCall call(const char* method, const std::string& key, const QueryParameters& query) const;
 
   const Url endpoint_;
   const std::string container_;
