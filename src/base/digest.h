@@ -1,6 +1,6 @@
-// Digests: XXH3 (fast, for data), SHA-256 (for the chain from the manifest to its tables), MD5
-// (what bucket services say of an object's bytes). Thread-safety: functions are pure; one hasher
-// object belongs to one thread at a time.
+// Digests: XXH3 (fast, for data), SHA-256 (for the chain from the manifest to its tables) and MD5
+// (what bucket services know of bytes).
+// Thread-safety: functions are pure; one hasher object belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>

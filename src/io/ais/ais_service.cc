@@ -140,10 +140,6 @@ Result<std::string> AisService::parse_upload(const HttpResponse& answer) const {
   return answer.body.substr(begin, end + 1 - begin);
 }
 
-std::string AisService::part_name(const Upload&, size_t number, ByteView) const {
-  return std::to_string(number + 1);
-}
-
 HttpCall AisService::put_part(const Upload& upload, const std::string& name,
                               const std::shared_ptr<const std::string>& body) const {
   HttpCall put = call("PUT", upload.key, upload_query(upload) + "&partNumber=" + name);

@@ -35,7 +35,6 @@ class AisService : public BucketService {
   UploadLimits limits() const override;
   HttpCall begin_upload(const std::string& key) const override;
   Result<std::string> parse_upload(const HttpResponse& answer) const override;
-  std::string part_name(const Upload& upload, size_t number, ByteView body) const override;
   HttpCall put_part(const Upload& upload, const std::string& name,
                     const std::shared_ptr<const std::string>& body) const override;
   HttpCall complete_upload(const Upload& upload, bool if_absent) const override;

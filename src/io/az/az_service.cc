@@ -15,8 +15,6 @@ namespace {
 
 constexpr const char* kVersion = "2021-08-06";
 
-constexpr size_t kDigestDigits = 32;
-
 void give_body(HttpCall* call, std::shared_ptr<const std::string> body, const char* type) {
   call->request.body = as_bytes(*body);
   call->request.body_owner = std::move(body);
@@ -31,7 +29,8 @@ AzService::AzService(std::string container, Url endpoint, AzureAccess access)
       access_(std::move(access)),
       name_("az://" + container_) {}
 
-HttpCall AzService::call(const char* method, const std::string& key, QueryParameters query) const {
+HttpCall AzService::call(const char* method, const std::string& key,
+                         const QueryParameters& query) const {
   HttpCall call;
   call.object = name_ + "/" + key;
   call.signer = access_.signer;
@@ -104,7 +103,7 @@ Result<ListPage> AzService::parse_list(const HttpResponse& answer) const {
 std::string AzService::part_name(const Upload&, size_t number, ByteView body) const {
   std::string digits = std::to_string(number);
   digits.insert(0, 6 - std::min<size_t>(digits.size(), 6), '0');
-  return base64(sha256_hex(body).substr(0, kDigestDigits) + "-" + digits);
+  return base64(md5(body) + "-" + digits);
 }
 
 HttpCall AzService::put_part(const Upload& upload, const std::string& name,

@@ -1,7 +1,7 @@
 // The requests of Azure Blob Storage, for block blobs. Thread-safe.
 //
 // Parts are blocks that Azure forgets after a week if no list names them. A block's id has the
-// digest of its bytes, because listings of such blocks tell only ids and sizes.
+// MD5 of its bytes, because listings of such blocks tell only ids and sizes.
 #pragma once
 
 #include <functional>
@@ -51,7 +51,7 @@ class AzService : public BucketService {
   bool refuses_second_put() const override { return true; }
 
  private:
-  HttpCall call(const char* method, const std::string& key, QueryParameters query) const;
+  HttpCall call(const char* method, const std::string& key, const QueryParameters& query) const;
 
   const Url endpoint_;
   const std::string container_;

@@ -103,7 +103,9 @@ class BucketService {
   virtual HttpCall begin_upload(const std::string& key) const = 0;
   virtual Result<std::string> parse_upload(const HttpResponse& answer) const = 0;
   /// What the service is to call a part. `number` counts from 0.
-  virtual std::string part_name(const Upload& upload, size_t number, ByteView body) const = 0;
+  virtual std::string part_name(const Upload&, size_t number, ByteView /*body*/) const {
+    return std::to_string(number + 1);
+  }
   virtual HttpCall put_part(const Upload& upload, const std::string& name,
                             const std::shared_ptr<const std::string>& body) const = 0;
   /// What Upload::parts keeps of a part that was put.

@@ -78,10 +78,6 @@ Result<std::string> S3Service::parse_upload(const HttpResponse& answer) const {
   return parse_s3_upload_id(answer.body, name_);
 }
 
-std::string S3Service::part_name(const Upload&, size_t number, ByteView) const {
-  return std::to_string(number + 1);
-}
-
 HttpCall S3Service::put_part(const Upload& upload, const std::string& name,
                              const std::shared_ptr<const std::string>& body) const {
   HttpCall put = call("PUT", upload.key, {{"partNumber", name}, {"uploadId", upload.id}});

@@ -25,7 +25,6 @@ class S3Service : public BucketService {
   Result<ListPage> parse_list(const HttpResponse& answer) const override;
   HttpCall begin_upload(const std::string& key) const override;
   Result<std::string> parse_upload(const HttpResponse& answer) const override;
-  std::string part_name(const Upload& upload, size_t number, ByteView body) const override;
   HttpCall put_part(const Upload& upload, const std::string& name,
                     const std::shared_ptr<const std::string>& body) const override;
   std::string part_mark(const HttpResponse& answer, const std::string& name) const override;
