@@ -176,6 +176,11 @@ class Checker {
   Footer& out_;
 };
 
+Status take_schema(ThriftReader& reader, Thrift type, Schema& out) {
+  HR_TRY(out, read_schema(reader, type));
+  return {};
+}
+
 Result<Footer> parse(ByteView bytes, uint64_t begin) {
   ThriftReader reader(bytes);
   Footer footer;
@@ -184,9 +189,7 @@ Result<Footer> parse(ByteView bytes, uint64_t begin) {
   bool encrypted = false;
   reader.fields([&](int16_t id, Thrift type) {
     if (id == 2) {
-      auto read = read_schema(reader, type);
-      schema = read.ok() ? Status() : Status(std::move(read).error().at({.offset = begin}));
-      if (schema.ok()) footer.schema = std::move(*read);
+      schema = take_schema(reader, type, footer.schema);
     } else if (id == 4) {
       reader.elements(type, Thrift::kStruct, [&] { groups.push_back(read_group(reader)); });
     } else {
@@ -195,7 +198,7 @@ Result<Footer> parse(ByteView bytes, uint64_t begin) {
     }
     return true;
   });
-  HR_CHECK(schema);
+  if (!schema.ok()) return std::move(schema).error().at({.offset = begin});
   if (!reader.ok()) return wrong("the footer is damaged: it cannot be read", begin + reader.used());
   if (encrypted) return unsupported("columns of the Parquet file are encrypted", begin);
   Checker checker(begin, footer);
