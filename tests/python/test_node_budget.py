@@ -136,3 +136,20 @@ def test_slow_down_to_one_holds_back_all(server, start):
     resumed = begins[gaps.index(max(gaps)) + 1]
     assert any(begin > resumed + 0.2 for begin in begins), "and then they go on"
     assert most_open(server.events()) <= LIMIT
+
+
+def test_a_child_of_fork_has_a_place_of_its_own(server, run_python, tmp_path):
+    code = """
+        import os, sys
+        import headrace as hr
+        ds = hr.open(sys.argv[1], cache="off")
+        bytes(ds[0]["bin"])
+        if os.fork() == 0:
+            bytes(ds[1]["bin"])
+            os._exit(0)
+        sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+        """
+    done = run_python(code, server.url, env={"HEADRACE_CACHE": str(tmp_path / "cache")})
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "cache/hosts").iterdir()
+    assert file.stat().st_size == 32 + 2 * 16

@@ -152,8 +152,8 @@ TEST(NodeBudget, OneAloneIsNotSlowedDown) {
 TEST(NodeBudget, AllTogetherNeverHaveMoreThanTheLimit) {
   constexpr unsigned kLimit = 24;
   const TemporaryFolder folder;
-  std::vector<std::unique_ptr<Process>> processes;
-  for (int i = 0; i < 5; ++i) processes.push_back(std::make_unique<Process>(folder, kLimit));
+  std::vector<std::unique_ptr<Process>> processes(5);
+  for (auto& process : processes) process = std::make_unique<Process>(folder, kLimit);
   std::vector<unsigned> in_flight(processes.size()), wanted(processes.size());
   std::mt19937 random(7);
   const auto below = [&random](size_t most) { return static_cast<unsigned>(random() % most); };
@@ -254,9 +254,8 @@ TEST(NodeBudget, WhereThereIsNoFileTheProcessIsAlone) {
 // a file that is not ours is made anew.
 TEST(NodeBudget, DamagedFilesDoNoHarm) {
   const TemporaryFolder folder;
-  NodeBudget(folder.path(), "https://host:443", 16);
-  const std::string path = file_in(folder);
   Process(folder, 16).may_have(0, 1, kBegin);
+  const std::string path = file_in(folder);
   std::string good(std::filesystem::file_size(path), '\0');
   std::ifstream(path, std::ios::binary)
       .read(good.data(), static_cast<std::streamsize>(good.size()));
