@@ -27,6 +27,7 @@ from pathlib import Path
 # not include the header either.
 OWNERS = {
     "bytes": "base",
+    "notes": "base",
     "result": "base",
     "version": "base",
     "network": "io",

@@ -110,8 +110,8 @@ class Dataset {
   bool has_manifest() const;
   /// Of this process and this data set; zeros without a cache.
   CacheCounters cache_counters() const;
-  /// Whether reads take so long that they shall be asked for ahead: over a network, or because
-  /// shards are compressed.
+  /// Whether reads take so long that they shall be asked for ahead: over a network, past the page
+  /// cache, or because shards are compressed.
   bool is_remote() const;
 
   /// Full path or URL of a shard.

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "headrace/notes.h"
 #include "io/cache/per_process.h"
@@ -26,19 +26,21 @@ constexpr unsigned kThreads = 16;
 uint64_t round_down(uint64_t number, uint64_t block) { return number / block * block; }
 uint64_t round_up(uint64_t number, uint64_t block) { return round_down(number + block - 1, block); }
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-
 /// The last bytes that a thread has read through memory of its own.
 struct Window {
-  std::unique_ptr<std::byte, Free> memory;
+  std::vector<std::byte> memory;
+  MutableBytes aligned;  // in it
   uint64_t serial = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
 
   bool holds(uint64_t file, uint64_t offset) const {
     return serial == file && begin <= offset && offset < end;
+  }
+  void take_memory() {
+    memory.resize(kLargestWindow + kSmallWindow);
+    const uint64_t at = reinterpret_cast<uintptr_t>(memory.data());
+    aligned = MutableBytes(memory).subspan(round_up(at, kSmallWindow) - at, kLargestWindow);
   }
 };
 
@@ -140,16 +142,12 @@ ssize_t DirectReads::read(int descriptor, MutableBytes into, uint64_t offset) co
 ssize_t DirectReads::read_window(int descriptor, MutableBytes into, uint64_t offset) const {
   thread_local Window window;
   if (!window.holds(serial_, offset)) {
-    if (!window.memory) {
-      window.memory.reset(
-          static_cast<std::byte*>(std::aligned_alloc(kLargestWindow, kLargestWindow)));
-      if (!window.memory) throw std::bad_alloc();
-    }
+    if (window.memory.empty()) window.take_memory();
     window.serial = 0;  // until the read has been made
     window.begin = round_down(offset, block_);
     const uint64_t wanted = round_up(offset - window.begin + into.size(), block_);
-    const MutableBytes memory(window.memory.get(),
-                              std::clamp(wanted, kSmallWindow, kLargestWindow));
+    const MutableBytes memory =
+        window.aligned.first(std::clamp(wanted, kSmallWindow, kLargestWindow));
     const ssize_t got = read_blocks(descriptor, memory, window.begin, block_);
     if (got < 0) return -1;
     window.end = window.begin + static_cast<uint64_t>(got);
@@ -157,7 +155,7 @@ ssize_t DirectReads::read_window(int descriptor, MutableBytes into, uint64_t off
     if (offset >= window.end) return 0;
   }
   const size_t size = std::min<uint64_t>(into.size(), window.end - offset);
-  std::memcpy(into.data(), window.memory.get() + (offset - window.begin), size);
+  std::memcpy(into.data(), window.aligned.data() + (offset - window.begin), size);
   return static_cast<ssize_t>(size);
 }
 

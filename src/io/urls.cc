@@ -206,19 +206,19 @@ bool is_remote_location(std::string_view location) {
   return !scheme.empty() && scheme != "file" && scheme != "mem";
 }
 
-ObjectPlace split_location(const std::string& address) {
-  const std::string location(without_query(address));
-  const size_t slash = location.rfind('/');
-  if (slash == std::string::npos) return {".", location};
-  ObjectPlace place{location.substr(0, slash + 1), location.substr(slash + 1)};
-  if (is_web_address(location)) place.name = percent_decode(place.name);
+ObjectPlace split_location(const std::string& location) {
+  const std::string object(without_query(location));
+  const size_t slash = object.rfind('/');
+  if (slash == std::string::npos) return {".", object};
+  ObjectPlace place{object.substr(0, slash + 1), object.substr(slash + 1)};
+  if (is_web_address(object)) place.name = percent_decode(place.name);
   return place;
 }
 
-Result<std::vector<std::string>> expand_braces(std::string_view location) {
-  const std::string_view object = without_query(location);
+Result<std::vector<std::string>> expand_braces(std::string_view text) {
+  const std::string_view object = without_query(text);
   HR_TRY(auto names, expand(object));
-  for (std::string& name : names) name += location.substr(object.size());
+  for (std::string& name : names) name += text.substr(object.size());
   return names;
 }
 

@@ -120,7 +120,7 @@ def test_no_verb_shows_a_query(signed: SignedFolder, folder: Path, tmp_path: Pat
         ["info", address],
         ["info", address, "--json"],
         ["verify", address],
-        ["cat", address, "s00003.txt"],
+        ["cat", address, "s00003", "txt"],
         ["cp", address, tmp_path / "copy"],
         ["shuffle", f"@{listed}", "--out", tmp_path / "shuffled", "--seed", "1"],
         ["pack", signed.address("part-003.tar"), "--out", tmp_path / "packed"],

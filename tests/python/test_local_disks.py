@@ -112,7 +112,7 @@ def test_a_shard_costs_one_open_and_one_stat(tmp_path: Path):
     subprocess.run(
         [*command, sys.executable, "-c", EPOCH, str(data_set)], check=True, capture_output=True
     )
-    calls = re.findall(r"(?m)^\d+ (?:<\.\.\. )?(\w+)(.*part-\d+\.tar.*)$", trace.read_text())
+    calls = re.findall(r"(?m)^\d+ +(?:<\.\.\. )?(\w+)(.*part-\d+\.tar.*)$", trace.read_text())
     opens = [rest for call, rest in calls if call == "openat" and "<unfinished" not in rest]
     stats = [rest for call, rest in calls if "stat" in call and "resumed" not in rest]
     assert len(opens) == shards, opens

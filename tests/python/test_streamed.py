@@ -231,6 +231,17 @@ def test_each_shard_is_streamed_once(misbehaving: Misbehaving, place: str):
 
 
 @QUIET
+def test_more_shards_than_are_kept_open_are_streamed_once(tmp_path: Path):
+    shards = 300  # 256 are kept open where that costs nothing but a request
+    serving = Misbehaving(write_random_set(tmp_path / "many", shards, 2, 2000))
+    loader = shuffled(serving.url)
+    for _ in range(2):
+        assert len(rows(loader)) == 2 * shards
+    serving.stop()
+    assert len([path for path in serving.whole if path.endswith(".tar")]) == shards
+
+
+@QUIET
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_break_in_the_body_is_repeated(misbehaving: Misbehaving, data_set: Path, chunked: bool):
     misbehaving.chunked = chunked

@@ -28,7 +28,13 @@ std::shared_ptr<Download> HttpSource::download() const {
   });
 }
 
-bool HttpSource::is_remote() const { return !streams_ || !download()->is_complete(); }
+bool HttpSource::streams() const {
+  // Another object may have shown it.
+  if (object_->service().refuses && !object_->service().serves) streams_ = true;
+  return streams_;
+}
+
+bool HttpSource::is_remote() const { return !streams() || !download()->is_complete(); }
 
 Status HttpSource::read_at(uint64_t offset, MutableBytes into) const {
   std::promise<Status> promise;
@@ -41,9 +47,7 @@ void HttpSource::start_read(uint64_t offset, MutableBytes into, Deadline deadlin
                             const Done& done) const {
   if (Status status = ranges_.check(offset, into.size()); !status.ok() || into.empty())
     return done(std::move(status));
-  // Another object has shown it.
-  if (object_->service().refuses && !object_->service().serves) streams_ = true;
-  if (streams_) return download()->read(*fetcher_, offset, into, deadline, done);
+  if (streams()) return download()->read(*fetcher_, offset, into, deadline, done);
   ranges_.start_read(offset, into, deadline, [=, this](Status status) {
     if (status.ok()) object_->service().serves = true;
     if (status.ok() || status.error().code != Code::kUsage) return done(std::move(status));

@@ -28,12 +28,13 @@ class HttpSource final : public ByteSource {
   void will_need(uint64_t, uint64_t) const override {}
   /// False once all of it was streamed.
   bool is_remote() const override;
-  bool is_spooled() const override { return streams_; }
+  bool is_spooled() const override { return streams(); }
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                   const Done& done) const override;
   std::string identity() const override;
 
  private:
+  bool streams() const;
   std::shared_ptr<Download> download() const;
   Status ask_version() const;
 

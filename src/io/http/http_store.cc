@@ -129,27 +129,28 @@ Result<std::unique_ptr<ByteSource>> HttpStore::open(const std::string& path) con
   return open(object(path));
 }
 
-Result<std::unique_ptr<ByteSource>> HttpStore::open(std::shared_ptr<HttpObject> opened) const {
-  HR_TRY(HttpResponse answer, head(*opened));
-  if (!answer.is_success()) return opened->refusal("open", answer);
-  opened->found_at(answer.url);
+Result<std::unique_ptr<ByteSource>> HttpStore::open(
+    const std::shared_ptr<HttpObject>& object) const {
+  HR_TRY(HttpResponse answer, head(*object));
+  if (!answer.is_success()) return object->refusal("open", answer);
+  object->found_at(answer.url);
   auto bytes = answer.total_bytes();
   bool has_ranges = answer.is_range() || answer.headers.get("Accept-Ranges") == "bytes";
-  if (!has_ranges && bytes != 0 && !opened->service().refuses) {
-    HR_TRY(answer, first_byte(*opened));
-    if (!answer.is_success()) return opened->refusal("open", answer);
+  if (!has_ranges && bytes != 0 && !object->service().refuses) {
+    HR_TRY(answer, first_byte(*object));
+    if (!answer.is_success()) return object->refusal("open", answer);
     has_ranges = answer.is_range();
     if (const auto total = answer.total_bytes()) bytes = total;
   }
-  if (answer.is_range()) opened->service().serves = true;
-  auto pin = std::make_shared<ObjectPin>(bytes, opened->version(answer));
+  if (answer.is_range()) object->service().serves = true;
+  auto pin = std::make_shared<ObjectPin>(bytes, object->version(answer));
   std::shared_ptr<Download> whole;
   if (!bytes) {
-    whole = std::make_shared<Download>(opened, pin);
+    whole = std::make_shared<Download>(object, pin);
     HR_TRY(bytes, whole->whole(*fetcher_));
     pin = std::make_shared<ObjectPin>(bytes, pin->version());
   }
-  auto source = std::make_unique<HttpSource>(fetcher_, opened, std::move(pin));
+  auto source = std::make_unique<HttpSource>(fetcher_, object, std::move(pin));
   if (whole || (!has_ranges && *bytes > 0)) source->stream(std::move(whole));
   return std::unique_ptr<ByteSource>(std::move(source));
 }

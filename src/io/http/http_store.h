@@ -43,7 +43,7 @@ class HttpStore : public Store {
   std::shared_ptr<HttpObject> object(const std::string& path) const;
   Result<HttpResponse> head(const HttpObject& object) const;
   Result<HttpResponse> first_byte(const HttpObject& object) const;
-  Result<std::unique_ptr<ByteSource>> open(std::shared_ptr<HttpObject> object) const;
+  Result<std::unique_ptr<ByteSource>> open(const std::shared_ptr<HttpObject>& object) const;
 
   const Url root_;
   const std::string name_;
