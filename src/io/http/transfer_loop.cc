@@ -234,7 +234,10 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
 
   Attempt::Outcome outcome = live.attempt->finish(code);
   const bool won = outcome.result.ok() && !is_worth_another_attempt(outcome.result->status);
-  if (!won && job->live > 0) return;  // its twin is still on its way
+  if (!won && job->live > 0) {  // its twin is still on its way
+    heed(*job, outcome, Clock::now());
+    return;
+  }
   if (won) drop_live(job);
   if (live.memory && won && outcome.result->is_success()) {
     const MutableBytes rest = job->rest();
@@ -309,21 +312,24 @@ bool TransferLoop::has_tried_enough(const Job& job, bool serving, Clock::time_po
   return serving || now - job.begin >= options_.restart_time;
 }
 
+/// How long to wait before the next attempt. What a host says of its load holds for all requests.
+std::chrono::milliseconds TransferLoop::heed(const Job& job, const Attempt::Outcome& outcome,
+                                             Clock::time_point now) {
+  auto delay = jittered_delay(options_, job.attempts, random_);
+  if (!outcome.result.ok()) return delay;
+  if (const auto asked = asked_delay(*outcome.result)) delay += *asked;
+  if (!is_throttling(outcome.result->status)) return delay;
+  host(job).pace.throttled(delay, now);
+  host(job).budget.hold_back(now + delay);
+  return delay;
+}
+
 bool TransferLoop::try_again(const JobPointer& job, const Attempt::Outcome& outcome) {
-  Host& its_host = host(*job);
-  HostPace& pace = its_host.pace;
   const auto now = Clock::now();
-  auto delay = jittered_delay(options_, job->attempts, random_);
-  if (outcome.result.ok()) {
-    if (const auto asked = asked_delay(*outcome.result)) delay += *asked;
-    if (is_throttling(outcome.result->status)) {
-      pace.throttled(delay, now);
-      its_host.budget.hold_back(now + delay);
-    }
-  }
+  const auto delay = heed(*job, outcome, now);
   if (!job->call.retry || has_tried_enough(*job, outcome.serving, now)) return false;
   if (now + delay > job->begin + job->call.patience) return false;
-  if (!pace.take_retry()) return false;
+  if (!host(*job).pace.take_retry()) return false;
   job->hedged = false;
   delayed_.emplace(now + delay, job);
   return true;

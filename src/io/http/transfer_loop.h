@@ -76,6 +76,8 @@ class TransferLoop {
   bool may_be_repeated(const JobPointer& job, Attempt::Outcome& outcome);
   void follow(const JobPointer& job, const HttpResponse& response);
   bool has_tried_enough(const Job& job, bool serving, Clock::time_point now);
+  std::chrono::milliseconds heed(const Job& job, const Attempt::Outcome& outcome,
+                                 Clock::time_point now);
   bool try_again(const JobPointer& job, const Attempt::Outcome& outcome);
   void deliver(const JobPointer& job, Result<HttpResponse> result);
   void drop_live(const JobPointer& job);
