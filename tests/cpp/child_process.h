@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 namespace headrace {
 
@@ -20,15 +21,21 @@ constexpr ptrdiff_t kThreadsOfItsOwn = 1;
 #endif
 
 /// Threads that nobody joins (a store's answers) may still be on their way out. Sanitizers do not
-/// support a fork then: the child has no threads, but the locks that they held.
+/// support a fork then: the child has no threads, but the locks that they held. Those of a pool
+/// stay and hold no locks while they wait, so what counts is that none ends any more.
 inline void wait_for_threads_to_end() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kQuiet = std::chrono::milliseconds(30);
   const auto threads = [] {
     using Folder = std::filesystem::directory_iterator;
     return std::distance(Folder("/proc/self/task"), Folder());
   };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (threads() > kThreadsOfItsOwn && std::chrono::steady_clock::now() < end)
+  auto quiet_since = Clock::now();
+  for (auto now = threads(); now > kThreadsOfItsOwn && Clock::now() - quiet_since < kQuiet;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (const auto before = std::exchange(now, threads()); now != before)
+      quiet_since = Clock::now();
+  }
 }
 
 /// Runs `work` in a child process; true is exit 0.
