@@ -153,6 +153,9 @@ TEST(Download, WhatCannotBeWrittenIsSaidWithItsPlace) {
 }
 
 TEST(Download, AChildReadsWhatIsCompleteAndStreamsTheRestAnew) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a child of a process that has some";
+#endif
   Server whole({});
   ASSERT_TRUE(reads_truth(*whole.source, 0, kBytes));
   wait_until_local(*whole.source);

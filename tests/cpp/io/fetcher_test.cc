@@ -120,7 +120,8 @@ TEST(Fetcher, AHostThatIsDownGetsABoundedNumberOfRepeats) {
     ASSERT_EQ(result.wait_for(60s), std::future_status::ready);
     EXPECT_FALSE(result.get().ok());
   }
-  EXPECT_LE(server.http.requests(), kReads + 512);  // and not eight times as many as reads
+  // And not eight times as many as reads; one in twenty has a second one beside it, if it is slow.
+  EXPECT_LE(server.http.requests(), (kReads + 512) * 21 / 20 + 1);
   EXPECT_GE(server.http.requests(), kReads);
 }
 
