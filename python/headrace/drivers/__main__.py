@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ..errors import Error
 from .dispatch import Engine, Progress
@@ -92,17 +91,17 @@ def main() -> int:
         args.plan = str(Path(args.plan).resolve())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))  # what is under way is cancelled
     shows = sys.stderr.isatty() and not args.quiet
+    # Standard output is for the answer alone; Ray prints there what becomes of its nodes, at any time.
+    answer, sys.stdout = sys.stdout, sys.stderr
     try:
-        # Standard output is for the answer alone; Ray prints there what becomes of its nodes.
-        with contextlib.redirect_stdout(sys.stderr):
-            report = run_with(
-                lambda digest: _make_engine(args, digest),
-                args.plan,
-                _task_options(args),
-                _show if shows else lambda _: None,
-            )
+        report = run_with(
+            lambda digest: _make_engine(args, digest),
+            args.plan,
+            _task_options(args),
+            _show if shows else lambda _: None,
+        )
     except Error as error:
-        _tell(error, args.json)
+        _tell(error, answer if args.json else None)
         return _EXIT_CODES.get(error.code, 1)
     except KeyboardInterrupt:
         return 130
@@ -111,17 +110,18 @@ def main() -> int:
     if args.engine == "slurm":
         shutil.rmtree(_folder(args, report["plan"]), ignore_errors=True)
     if args.json:
-        print(json.dumps(report))
+        print(json.dumps(report), file=answer)
     elif not args.quiet:
         print(f"wrote {report['samples']} samples to {report['out']}", file=sys.stderr)
     return 0
 
 
-def _tell(error: Error, as_json: bool) -> None:
-    if as_json:
+def _tell(error: Error, answer: TextIO | None) -> None:
+    """As JSON on `answer`, else for people."""
+    if answer:
         told: dict[str, Any] = {"code": error.code, "message": error.message}
         told |= {"hint": error.hint} if error.hint else {}
-        print(json.dumps({"error": told}))
+        print(json.dumps({"error": told}), file=answer)
     else:
         print(f"error: {error}", file=sys.stderr)
 

@@ -222,21 +222,12 @@ def gopen_store(url: str, mode: str = "rb", bufsize: int = 8192) -> Any:
 
 
 def gopen_web(url: str, mode: str = "rb", bufsize: int = 8192) -> Any:
-    """A file on a web server: read as other objects are, written by one PUT to its address.
-
-    Of servers that serve no ranges, `curl` reads.
-    """
+    """A file on a web server: read as other objects are, written by one PUT to its address."""
     if utils.strict_compat():
         return gopen_curl(url, mode, bufsize)
-    from ..errors import UsageError
     from .store_files import open_store_file
 
-    try:
-        return open_store_file(url, mode)
-    except UsageError:
-        if mode[0] == "w":
-            raise
-        return gopen_curl(url, mode, bufsize)
+    return open_store_file(url, mode)
 
 
 def gopen_error(url: str, *args: Any, **kw: Any) -> Any:

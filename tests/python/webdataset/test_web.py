@@ -163,12 +163,11 @@ def no_ranges(folder):
     return server
 
 
-def test_a_server_without_ranges_is_read_by_curl(folder):
+def test_a_server_without_ranges_is_read(folder):
     server = no_ranges(folder)
     url = f"http://127.0.0.1:{server.server_port}/n-0.tar"
     try:
         assert samples(ours, url) == samples(real, url)
-        assert type(ours.gopen(url)).__name__ == "Pipe"
     finally:
         server.shutdown()
         server.server_close()
