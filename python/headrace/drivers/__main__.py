@@ -91,7 +91,7 @@ def main() -> int:
         args.plan = str(Path(args.plan).resolve())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))  # what is under way is cancelled
     shows = sys.stderr.isatty() and not args.quiet
-    # Standard output is for the answer alone; Ray prints there what becomes of its nodes, at any time.
+    # Standard output is for the answer alone; Ray prints what becomes of its nodes, at any time.
     answer, sys.stdout = sys.stdout, sys.stderr
     try:
         report = run_with(
