@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr long kReceiveBytes = 64 << 10;  // stays in the L2 cache until it is copied to its place
+constexpr long kReceiveBytes = 128 << 10;  // stays in the L2 cache until it is copied to its place
 constexpr uint64_t kMostText = uint64_t{1} << 30;        // of an answer without a place for it
 constexpr uint64_t kMostErrorText = uint64_t{64} << 10;  // of an answer that is an error
 
