@@ -70,23 +70,7 @@ bool set_direct(int descriptor, bool direct) {
 void note_refusal() {
   note_once(
       "HEADRACE_DIRECT=1 asks for reads past the page cache, which a file system refuses: its "
-      "files "
-      "are read through the page cache");
-}
-
-// As read_fully. A read that ends within a block has come to the end of the file, and another one
-// from there would not be aligned.
-ssize_t read_blocks(int descriptor, MutableBytes into, uint64_t offset, uint64_t block) {
-  size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t got = ::pread(descriptor, into.data() + done, into.size() - done,
-                                static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    done += static_cast<size_t>(got);
-    if (got == 0 || static_cast<uint64_t>(got) % block != 0) break;
-  }
-  return static_cast<ssize_t>(done);
+      "files are read through the page cache");
 }
 
 }  // namespace
@@ -124,7 +108,7 @@ ssize_t DirectReads::read(int descriptor, MutableBytes into, uint64_t offset) co
     const uint64_t from = offset + done;
     const ssize_t got =
         is_aligned(from, rest)
-            ? read_blocks(descriptor, rest.first(round_down(rest.size(), block_)), from, block_)
+            ? read_fully(descriptor, rest.first(round_down(rest.size(), block_)), from, block_)
             : read_window(descriptor, rest, from);
     // Some take the flag, and refuse the first read.
     if (got < 0 && errno == EINVAL && set_direct(descriptor, false)) {
@@ -148,7 +132,7 @@ ssize_t DirectReads::read_window(int descriptor, MutableBytes into, uint64_t off
     const uint64_t wanted = round_up(offset - window.begin + into.size(), block_);
     const MutableBytes memory =
         window.aligned.first(std::clamp(wanted, kSmallWindow, kLargestWindow));
-    const ssize_t got = read_blocks(descriptor, memory, window.begin, block_);
+    const ssize_t got = read_fully(descriptor, memory, window.begin, block_);
     if (got < 0) return -1;
     window.end = window.begin + static_cast<uint64_t>(got);
     window.serial = serial_;

@@ -34,15 +34,15 @@ Result<File> open_nameless(const std::string& folder) {
   return named;
 }
 
-ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset) {
+ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset, uint64_t block) {
   size_t done = 0;
   while (done < into.size()) {
     const ssize_t got = ::pread(descriptor, into.data() + done, into.size() - done,
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -1;
-    if (got == 0) break;
     done += static_cast<size_t>(got);
+    if (got == 0 || static_cast<uint64_t>(got) % block != 0) break;
   }
   return static_cast<ssize_t>(done);
 }

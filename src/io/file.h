@@ -42,7 +42,9 @@ File open_file(int at, const char* path, int flags, mode_t mode = 0);
 Result<File> open_nameless(const std::string& folder);
 
 /// Reads up to into.size() bytes from `offset` on; fewer only at the end of the file. -1: errno.
-ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset);
+/// `block`: a read that ends within one has come to the end of the file, and from there another
+/// would not be aligned, as O_DIRECT wants it.
+ssize_t read_fully(int descriptor, MutableBytes into, uint64_t offset, uint64_t block = 1);
 
 /// One system call; the bytes that it read, 0 if none for whatever reason.
 size_t read_once(int descriptor, uint64_t offset, std::span<const MutableBytes> parts);

@@ -141,11 +141,16 @@ Status RemoteSource::check(uint64_t offset, uint64_t size) const {
                .origin = {.shard = name(), .offset = offset}};
 }
 
-Status RemoteSource::read_at(uint64_t offset, MutableBytes into) const {
+Status read_waiting(const ByteSource& source, uint64_t offset, MutableBytes into) {
   std::promise<Status> promise;
   auto answer = promise.get_future();
-  start_read(offset, into, kNow, [&](Status status) { promise.set_value(std::move(status)); });
+  source.start_read(offset, into, kNow,
+                    [&](Status status) { promise.set_value(std::move(status)); });
   return answer.get();
+}
+
+Status RemoteSource::read_at(uint64_t offset, MutableBytes into) const {
+  return read_waiting(*this, offset, into);
 }
 
 void RemoteSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,

@@ -93,6 +93,9 @@ class RemoteSource : public ByteSource {
   const std::shared_ptr<ObjectPin> pin_;
 };
 
+/// ByteSource::read_at() of sources whose start_read() is what reads. Not on the fetcher's thread.
+Status read_waiting(const ByteSource& source, uint64_t offset, MutableBytes into);
+
 /// ByteSource::identity() of an object, from its URL and what tells its version; "" if nothing
 /// does.
 std::string object_identity(const std::string& name, const std::string& version, uint64_t bytes);

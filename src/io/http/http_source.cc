@@ -1,7 +1,5 @@
 #include "io/http/http_source.h"
 
-#include <future>
-
 #include "base/try.h"
 
 namespace headrace {
@@ -37,10 +35,7 @@ bool HttpSource::streams() const {
 bool HttpSource::is_remote() const { return !streams() || !download()->is_complete(); }
 
 Status HttpSource::read_at(uint64_t offset, MutableBytes into) const {
-  std::promise<Status> promise;
-  auto answer = promise.get_future();
-  start_read(offset, into, kNow, [&](Status status) { promise.set_value(std::move(status)); });
-  return answer.get();
+  return read_waiting(*this, offset, into);
 }
 
 void HttpSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,

@@ -20,14 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kBytes = uint64_t{3} << 20;  // more than a spool keeps in memory
 
-FetcherOptions quick() {
-  FetcherOptions options;
-  options.first_delay = 1ms;
-  options.longest_delay = 4ms;
-  options.slow_for = 1s;
-  return options;
-}
-
 /// The n-th request meets the n-th fault; those after them none.
 HostileServer::Choose in_turn(std::vector<Fault> faults) {
   return [faults, next = std::make_shared<std::atomic<size_t>>(0)](const HostileServer::Request&) {

@@ -20,14 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kBytes = 5000;
 
-FetcherOptions quick() {
-  FetcherOptions options;
-  options.first_delay = 1ms;
-  options.longest_delay = 4ms;
-  options.slow_for = 1s;
-  return options;
-}
-
 class PlainObject : public RemoteObject {
  public:
   explicit PlainObject(const std::string& url) : name_(url), url_(*Url::parse(url)) {}

@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "io/http/fetcher.h"
+
 namespace headrace {
 
 enum class Fault {
@@ -242,5 +244,14 @@ class HostileServer {
   std::vector<std::thread> threads_;
   std::thread acceptor_;
 };
+
+/// A fetcher that does not wait long for it.
+inline FetcherOptions quick() {
+  FetcherOptions options;
+  options.first_delay = std::chrono::milliseconds(1);
+  options.longest_delay = std::chrono::milliseconds(4);
+  options.slow_for = std::chrono::seconds(1);
+  return options;
+}
 
 }  // namespace headrace
