@@ -126,7 +126,7 @@ def measured(bench: Bench, curl: str, size: str, folder: Path, server: Server) -
         return total / download(curl, config, "--location").seconds / 1e6
 
     def stream() -> float:
-        done = python("remote_epoch.py", server.place, bench.threads)
+        done = python("remote_epochs.py", server.place, bench.threads, bench.seconds)
         return done["bytes"] / done["seconds"] / 1e6
 
     reader = "AISIterDataset" if size == LOOSE else "AISShardReader"
@@ -143,7 +143,7 @@ def measured(bench: Bench, curl: str, size: str, folder: Path, server: Server) -
         "MB/s",
         [
             Contender(CURL, limit, kind="limit"),
-            Contender("Headrace", stream, kind="ours", note="an epoch; payload bytes"),
+            Contender("Headrace", stream, kind="ours", note="whole epochs; payload bytes"),
         ],
     )
     has_peer = server.folder is not None and find_spec("aistore") is not None

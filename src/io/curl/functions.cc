@@ -25,9 +25,7 @@ headrace_curl_library() {
         .multi_setopt = curl_multi_setopt,
         .multi_add_handle = curl_multi_add_handle,
         .multi_remove_handle = curl_multi_remove_handle,
-        .multi_perform = curl_multi_perform,
-        .multi_poll = curl_multi_poll,
-        .multi_wakeup = curl_multi_wakeup,
+        .multi_socket_action = curl_multi_socket_action,
         .multi_info_read = curl_multi_info_read,
         .getdate = curl_getdate,
     };

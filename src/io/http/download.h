@@ -9,7 +9,7 @@
 // too, so two versions never mix (Code::kChanged). A disk that is full is Code::kNoSpace. After an
 // error the next read begins anew.
 //
-// Pieces are written on the fetcher's thread: 256 KiB at most into the page cache, which takes as
+// Pieces are written on the fetcher's thread: 128 KiB at most into the page cache, which takes as
 // long as copying them once more, and reads are answered from there as they would be from memory.
 //
 // Ownership: whoever reads holds it and the fetcher; given up by all, the transfer ends.

@@ -1,5 +1,7 @@
 #include "io/http/host_pace.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -9,34 +11,46 @@ namespace {
 constexpr unsigned kLarge = 8;                // the weight of a large request
 constexpr unsigned kFirstDepth = 8 * kLarge;  // 64 of them, if they are small
 constexpr uint64_t kWeightBytes = uint64_t{128} << 10;
-constexpr auto kInterval = std::chrono::milliseconds(200);
-constexpr auto kHold = std::chrono::seconds(5);
-constexpr double kWorthIt = 1.05;                      // a deeper queue must bring a twentieth more
+constexpr std::chrono::nanoseconds kShortest = std::chrono::milliseconds(100);  // of intervals
+constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(400);
+constexpr int kAnswers = 4;     // an interval is as long as so many answers take
+constexpr double kBusy = 0.75;  // of the thread's time
 constexpr uint64_t kRequestWork = uint64_t{16} << 10;  // bytes that cost as much as a request
 constexpr uint64_t kFreeRetries = 512;  // a server that restarts fails all reads under way
 constexpr uint64_t kHedgeSamples = 64;  // and as often the percentile is found anew
 constexpr auto kShortestHedge = std::chrono::milliseconds(50);
 
+/// Of the thread that asks.
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 }  // namespace
 
 HostPace::HostPace(const FetcherOptions& options)
-    : most_(std::max(options.max_in_flight, 1U)) {
-  set_depth(kFirstDepth);
-  best_depth_ = depth_;
+    : most_(std::max(options.max_in_flight, 1U)),
+      climb_(kFirstDepth, kLarge * most_),
+      length_(std::chrono::milliseconds(200)) {
+  tell_depth();
 }
 
 unsigned HostPace::weight_of(uint64_t bytes) {
   return static_cast<unsigned>(std::clamp<uint64_t>(bytes / kWeightBytes, 1, kLarge));
 }
 
-void HostPace::set_depth(unsigned depth) {
-  depth_ = std::clamp(depth, 1U, kLarge * most_);
-  counters.depth = std::max(1U, depth_ / kLarge);
+/// What is slow at one depth is usual at a greater one.
+void HostPace::tell_depth() {
+  const unsigned depth = std::max(1U, climb_.depth() / kLarge);
+  if (depth == std::exchange(counters.depth, depth)) return;
+  answers_here_ = 0;
+  slow_first_byte_.reset();
 }
 
 unsigned HostPace::wanted(size_t waiting) const {
   const unsigned weight = in_flight_ > 0 ? load_ / in_flight_ : 1;
-  const size_t deepest = std::max(std::min(2 * depth_ / weight, most_), in_flight_);
+  const size_t deepest = std::max(std::min(2 * climb_.depth() / weight, most_), in_flight_);
   return static_cast<unsigned>(std::min(in_flight_ + waiting, deepest));
 }
 
@@ -49,6 +63,7 @@ void HostPace::sent(unsigned weight, Clock::time_point now) {
 
 void HostPace::begin_interval(Clock::time_point now) {
   begin_ = now;
+  begin_processor_ = processor_time();
   work_ = 0;
   was_full_ = false;
 }
@@ -59,44 +74,31 @@ void HostPace::ended(unsigned weight, bool waiting, Clock::time_point now) {
   --in_flight_;
   is_idle_ = in_flight_ == 0 && !waiting;
   work_ += kRequestWork;
-  if (now - begin_ < kInterval) return;
-  const double rate =
-      static_cast<double>(work_) / std::chrono::duration<double>(now - begin_).count();
-  if (was_full_) climb(rate, now);
+  if (now - begin_ < length_) return;
+  if (was_full_) end_interval(now);
   begin_interval(now);
 }
 
 /// Precondition: requests waited during all of the interval, so its rate is that of this depth.
-void HostPace::climb(double rate, Clock::time_point now) {
-  if (now < hold_until_) return;
-  const bool helped = rate > best_rate_ * kWorthIt;
-  const bool is_trial = depth_ != best_depth_;
-  if (is_trial && !helped && !std::exchange(doubted_, true)) return;  // once more
-  doubted_ = false;
-  if (helped || !is_trial) {
-    best_rate_ = rate;
-    best_depth_ = depth_;
-    const bool first_climb = hold_until_ == Clock::time_point();
-    set_depth(depth_ + (first_climb ? depth_ : std::max(1U, depth_ / 2)));
-    if (depth_ == best_depth_) hold_until_ = now + kHold;
-    return;
-  }
-  set_depth(best_depth_);
-  hold_until_ = now + kHold;
+void HostPace::end_interval(Clock::time_point now) {
+  const std::chrono::duration<double> took = now - begin_;
+  const std::chrono::duration<double> worked = processor_time() - begin_processor_;
+  climb_.measured(static_cast<double>(work_) / took.count(), worked > kBusy * took, now);
+  tell_depth();
 }
 
 void HostPace::answered(std::chrono::nanoseconds first_byte) {
-  first_bytes_[answers_++ % first_bytes_.size()] = first_byte;
+  ++answers_;
+  first_bytes_[answers_here_++ % first_bytes_.size()] = first_byte;
   counters.first_byte_seconds += std::chrono::duration<double>(first_byte).count();
-  if (answers_ % kHedgeSamples == 0) find_slow_first_byte();
+  length_ += (std::clamp(kAnswers * first_byte, kShortest, kLongest) - length_) / 8;
+  if (answers_here_ % kHedgeSamples == 0) find_slow_first_byte();
 }
 
 void HostPace::throttled(std::chrono::milliseconds delay, Clock::time_point now) {
   ++counters.throttled;
-  set_depth(depth_ / 2);
-  best_depth_ = depth_;
-  best_rate_ = 0;
-  hold_until_ = now + kHold;
+  climb_.halve(now);
+  tell_depth();
   not_before_ = std::max(not_before_, now + delay);
 }
 
@@ -114,7 +116,7 @@ bool HostPace::take_hedge() {
 }
 
 void HostPace::find_slow_first_byte() {
-  const size_t known = std::min<uint64_t>(answers_, first_bytes_.size());
+  const size_t known = std::min<uint64_t>(answers_here_, first_bytes_.size());
   auto sorted = first_bytes_;
   const size_t at = known * 99 / 100;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<long>(at),

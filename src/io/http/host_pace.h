@@ -3,10 +3,9 @@
 // Large requests fill a link sooner than small ones, of which eight times as many may be under way:
 // the first rows of a run are many small ones, and wait for one answer and not for thirty.
 //
-// The depth that fills the link is found by climbing: while requests wait, it doubles as long as
-// the rate grows with it, and stays where it twice did not help; now and then half as much more is
-// tried. A host that says "slow down" (429, 503) halves it and gets no request before the time it
-// names.
+// The depth that fills the link is found by climbing (DepthClimb), from rates of intervals in which
+// requests waited. A host that says "slow down" (429, 503) halves it and gets no request before the
+// time it names.
 //
 // Belongs to the fetcher's thread.
 #pragma once
@@ -16,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "io/http/depth_climb.h"
 #include "io/http/fetcher.h"
 
 namespace headrace {
@@ -64,18 +64,19 @@ class HostPace {
   HostCounters counters;
 
  private:
-  bool is_full() const { return in_flight_ >= most_ || load_ >= depth_; }
-  void set_depth(unsigned depth);
+  bool is_full() const { return in_flight_ >= most_ || load_ >= climb_.depth(); }
   void begin_interval(Clock::time_point now);
-  void climb(double rate, Clock::time_point now);
+  void end_interval(Clock::time_point now);
+  void tell_depth();
   void find_slow_first_byte();
 
   const unsigned most_;
   unsigned in_flight_ = 0;
-  unsigned load_ = 0;   // the weights of those
-  unsigned depth_ = 0;  // at which no more is sent, in weights
+  unsigned load_ = 0;  // the weights of those
+  DepthClimb climb_;   // to the load at which no more is sent
   Clock::time_point not_before_{};
   uint64_t answers_ = 0;
+  uint64_t answers_here_ = 0;  // at this depth
   uint64_t successes_ = 0;
   uint64_t retries_taken_ = 0;
   std::array<std::chrono::nanoseconds, 256> first_bytes_{};
@@ -84,13 +85,10 @@ class HostPace {
   // of the interval in which a rate is measured
   bool is_idle_ = true;  // nothing is under way and nothing waits
   Clock::time_point begin_{};
+  std::chrono::nanoseconds begin_processor_{};  // time that this thread had of a processor
+  std::chrono::nanoseconds length_;
   uint64_t work_ = 0;
   bool was_full_ = false;
-  // of the climb
-  double best_rate_ = 0;
-  bool doubted_ = false;  // a deeper queue did not help in one interval, which may be chance
-  unsigned best_depth_ = 0;
-  Clock::time_point hold_until_{};
 };
 
 }  // namespace headrace

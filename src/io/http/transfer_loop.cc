@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-constexpr auto kLongestPoll = std::chrono::milliseconds(1000);
-constexpr auto kHedgePoll = std::chrono::milliseconds(20);
+constexpr auto kLongestWait = std::chrono::milliseconds(1000);
+constexpr auto kHedgePeriod = std::chrono::milliseconds(20);
 /// A host that has never answered is not worth more: its name is wrong, or it is not there.
 constexpr unsigned kAttemptsOfUnknownHost = 3;
 constexpr uint64_t kMostHedgeBytes = uint64_t{16} << 20;
@@ -53,7 +53,7 @@ bool TransferLoop::MoreUrgent::operator()(const JobPointer& a, const JobPointer&
 }
 
 TransferLoop::TransferLoop(const FetcherOptions& options)
-    : options_(options), multi_(curl().multi_init()) {
+    : options_(options), multi_(curl().multi_init()), events_(multi_.get()) {
   curl().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, 256L);
   const BlockSignals block;
   thread_ = std::thread([this] { run(); });
@@ -66,7 +66,7 @@ void TransferLoop::stop() {
     std::scoped_lock lock(mutex_);
     if (std::exchange(stopping_, true)) return;
   }
-  curl().multi_wakeup(multi_.get());
+  events_.wake();
   thread_.join();
 }
 
@@ -81,7 +81,7 @@ void TransferLoop::start(HttpCall call, Fetcher::Done done) {
     if (!stopping_) incoming_.push_back(std::exchange(job, nullptr));
   }
   if (job) return job->done(interrupted_error(job->call.object));
-  curl().multi_wakeup(multi_.get());
+  events_.wake();
 }
 
 std::map<std::string, HostCounters> TransferLoop::counters() const {
@@ -103,10 +103,8 @@ void TransferLoop::run() {
     release_delayed(now);
     send_waiting(now);
     start_hedges(now);
-    int running = 0;
-    curl().multi_perform(multi_.get(), &running);
-    if (collect_ended()) continue;
-    curl().multi_poll(multi_.get(), nullptr, 0, poll_milliseconds(now), nullptr);
+    events_.wait(next_look(now));
+    collect_ended();
   }
   interrupt_all();
 }
@@ -162,7 +160,8 @@ void TransferLoop::send_waiting(Clock::time_point now) {
 /// A read whose first byte takes longer than nearly all others is asked for once more; whichever
 /// answer comes first counts.
 void TransferLoop::start_hedges(Clock::time_point now) {
-  if (!options_.hedge) return;
+  if (!options_.hedge || now < next_hedges_) return;
+  next_hedges_ = now + kHedgePeriod;
   std::vector<JobPointer> slow;
   for (auto& [easy, live] : live_) {
     const Job& job = *live.job;
@@ -208,15 +207,10 @@ void TransferLoop::send(const JobPointer& job, Host& host, bool hedge) {
   curl().multi_add_handle(multi_.get(), easy);
 }
 
-bool TransferLoop::collect_ended() {
-  bool any = false;
+void TransferLoop::collect_ended() {
   int left = 0;
-  while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &left)) {
-    if (message->msg != CURLMSG_DONE) continue;
-    ended(message->easy_handle, message->data.result);
-    any = true;
-  }
-  return any;
+  while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &left))
+    if (message->msg == CURLMSG_DONE) ended(message->easy_handle, message->data.result);
 }
 
 void TransferLoop::ended(CURL* easy, CURLcode code) {
@@ -358,16 +352,15 @@ void TransferLoop::drop_live(const JobPointer& job) {
   }
 }
 
-int TransferLoop::poll_milliseconds(Clock::time_point now) const {
-  auto until = now + (options_.hedge && !live_.empty() ? kHedgePoll : kLongestPoll);
+TransferLoop::Clock::time_point TransferLoop::next_look(Clock::time_point now) const {
+  auto until = options_.hedge && !live_.empty() ? next_hedges_ : now + kLongestWait;
   if (!delayed_.empty()) until = std::min(until, delayed_.begin()->first);
   for (const auto& [name, host] : hosts_) {
     const auto not_before = std::max(host.pace.not_before(), host.budget.not_before());
     if (!host.waiting.empty() && not_before > now) until = std::min(until, not_before);
     until = std::min(until, host.budget.next_look(host.wanted()));
   }
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
-  return static_cast<int>(std::max<int64_t>(wait, 0));
+  return until;
 }
 
 }  // namespace headrace

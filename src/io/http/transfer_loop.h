@@ -18,6 +18,7 @@
 #include "io/http/fetcher.h"
 #include "io/http/host_pace.h"
 #include "io/http/node_budget.h"
+#include "io/http/transfer_events.h"
 
 namespace headrace {
 
@@ -64,8 +65,8 @@ class TransferLoop {
   void release_delayed(Clock::time_point now);
   void send_waiting(Clock::time_point now);
   void start_hedges(Clock::time_point now);
-  bool collect_ended();
-  int poll_milliseconds(Clock::time_point now) const;
+  void collect_ended();
+  Clock::time_point next_look(Clock::time_point now) const;
   void interrupt_all();
 
   Host& host(const Job& job);
@@ -84,6 +85,7 @@ class TransferLoop {
 
   const FetcherOptions options_;
   const CurlMulti multi_;
+  TransferEvents events_;
   CurlHandles handles_;
   std::mt19937_64 random_{std::random_device{}()};
 
@@ -96,6 +98,7 @@ class TransferLoop {
   std::map<std::string, Host> hosts_;  // by origin
   std::multimap<Clock::time_point, JobPointer> delayed_;
   std::unordered_map<CURL*, Live> live_;
+  Clock::time_point next_hedges_{};  // when slow requests are looked for again
   std::thread thread_;
 };
 

@@ -1,0 +1,39 @@
+// Waits until transfers of a curl multi handle can go on, and lets those go on: only the sockets
+// that have something are looked at, however many there are.
+//
+// Thread-safety: wake() from any thread; all else belongs to the one that waits.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "io/file.h"
+#include "io/http/curl.h"
+
+namespace headrace {
+
+class TransferEvents {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `multi` outlives this. Throws std::system_error if the process has no descriptors left.
+  explicit TransferEvents(CURLM* multi);
+  TransferEvents(const TransferEvents&) = delete;
+  TransferEvents& operator=(const TransferEvents&) = delete;
+
+  /// Until some transfer went on, wake() was called or `until` has come.
+  void wait(Clock::time_point until);
+  void wake();
+
+ private:
+  static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void* unused);
+  static int on_timer(CURLM* multi, long milliseconds, void* self);
+  void act(curl_socket_t socket, int what);
+
+  CURLM* const multi_;
+  const File epoll_;
+  const File wake_;
+  std::optional<Clock::time_point> timer_;  // when curl wants to be called without an event
+};
+
+}  // namespace headrace
