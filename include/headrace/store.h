@@ -22,7 +22,7 @@
 namespace headrace {
 
 /// How soon a read is needed: lower comes first. Readers that wait for their bytes have kNow;
-/// loaders give the number of the batch.
+/// loaders give the epoch and the number of the batch.
 using Deadline = uint64_t;
 inline constexpr Deadline kNow = 0;
 

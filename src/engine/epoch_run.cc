@@ -74,7 +74,7 @@ Result<uint64_t> next_step(const EpochSteps& steps, const RunState& state) {
 }
 
 Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint64_t skipped,
-                                 SlotPool& pool, Timers& timers) {
+                                 SlotPool& pool, Timers& timers, bool reads_ahead) {
   const LoaderOptions& o = setup.options;
   HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, begin.epoch, begin.batches));
   const EpochSteps steps = plan.steps();
@@ -82,7 +82,8 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
   const uint64_t own = own_steps(o, steps.steps() - from);
   const uint64_t first = from + o.worker + skipped * o.workers;
   HR_TRY(auto mixer, make_mixer(setup, begin.options.order, steps));
-  const auto fetch = fetch_options(setup);
+  auto fetch = fetch_options(setup);
+  if (fetch) fetch->first_rows_first = !reads_ahead;
   auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o,
                                                fetch && fetch->whole_parts);
   RunOptions options{.seed = begin.options.order.seed,
@@ -95,7 +96,8 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
                      .on_error = o.on_error,
                      .digests = !o.audit_folder.empty(),
                      .mixer = std::move(mixer),
-                     .fetch = fetch};
+                     .fetch = fetch,
+                     .reads_ahead = reads_ahead};
   return EpochRun{.begin = encode_state(begin),
                   .skipped = skipped,
                   .steps = steps,

@@ -5,13 +5,8 @@
 namespace headrace {
 
 FetchedSpan::FetchedSpan(std::shared_ptr<const ByteSource> source, uint64_t begin, uint64_t end,
-                         std::shared_ptr<const Slot> slot, Resident resident)
-    : source_(std::move(source)),
-      begin_(begin),
-      end_(end),
-      slot_(std::move(slot)),
-      resident_(std::move(resident)) {
-  *resident_ += size();
+                         std::shared_ptr<std::byte> memory)
+    : source_(std::move(source)), begin_(begin), end_(end), memory_(std::move(memory)) {
   segments_[begin_] = {.end = end_};
 }
 
@@ -45,7 +40,7 @@ void FetchedSpan::want(uint64_t begin, uint64_t end, Deadline deadline,
 }
 
 void FetchedSpan::start(uint64_t begin, uint64_t end, Deadline deadline) {
-  const MutableBytes into = slot_->memory.subspan(begin - begin_, end - begin);
+  const MutableBytes into(memory_.get() + (begin - begin_), end - begin);
   source_->start_read(begin, into, deadline, [self = shared_from_this(), begin](Status status) {
     self->arrived(begin, std::move(status));
   });
@@ -70,7 +65,7 @@ Result<ByteView> FetchedSpan::bytes(uint64_t offset, uint64_t size) const {
          it != segments_.end() && it->first < offset + size; ++it)
       if (!it->second.status.ok()) return it->second.status.error();
   }
-  return ByteView(slot_->memory).subspan(offset - begin_, size);
+  return ByteView(memory_.get() + (offset - begin_), size);
 }
 
 }  // namespace headrace

@@ -19,23 +19,15 @@
 #include <vector>
 
 #include "engine/countdown.h"
-#include "engine/slot_pool.h"
 #include "headrace/store.h"
 
 namespace headrace {
 
 class FetchedSpan : public std::enable_shared_from_this<FetchedSpan> {
  public:
-  using Resident = std::shared_ptr<std::atomic<uint64_t>>;
-
-  /// `slot` holds at least end - begin bytes, which count as `resident` while the span lives.
+  /// `memory` has place for end - begin bytes.
   FetchedSpan(std::shared_ptr<const ByteSource> source, uint64_t begin, uint64_t end,
-              std::shared_ptr<const Slot> slot, Resident resident);
-  ~FetchedSpan() { *resident_ -= size(); }
-  FetchedSpan(const FetchedSpan&) = delete;
-  FetchedSpan& operator=(const FetchedSpan&) = delete;
-
-  uint64_t size() const { return end_ - begin_; }
+              std::shared_ptr<std::byte> memory);
 
   /// Asks for [begin, end) where nobody has yet. `waiter`, if given, is added to and told when all
   /// of it is there or has failed.
@@ -64,8 +56,7 @@ class FetchedSpan : public std::enable_shared_from_this<FetchedSpan> {
   const std::shared_ptr<const ByteSource> source_;
   const uint64_t begin_;
   const uint64_t end_;
-  const std::shared_ptr<const Slot> slot_;
-  const Resident resident_;
+  const std::shared_ptr<std::byte> memory_;
   mutable std::mutex mutex_;
   Segments segments_;
 };

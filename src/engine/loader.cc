@@ -55,7 +55,8 @@ class Loader::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status start_run();
-  void start_ahead();
+  void start_ahead(bool reads_ahead);
+  void prepare_next_epoch();
   void end_run();
   void put(std::optional<EpochRun>& place, std::optional<EpochRun> run);
   void stop();
@@ -74,6 +75,7 @@ class Loader::Impl {
   bool just_loaded = false;  ///< rewinding goes to the loaded state
   uint64_t row_errors = 0;   ///< of this epoch
   std::optional<Timer::Clock::time_point> started;
+  bool ended_once = false;  ///< an epoch was read to its end
 
   SlotPool pool;
   Timers timers;
@@ -125,12 +127,22 @@ Status Loader::Impl::start_run() {
   return {};
 }
 
-/// The first batch of the next epoch, while the last ones of this are consumed. An error would come
-/// again, in its place.
-void Loader::Impl::start_ahead() {
+/// An error would come again, in its place.
+void Loader::Impl::start_ahead(bool reads_ahead) {
   const RunState next = begin.at_epoch(begin.epoch + 1);
-  if (auto run = EpochRun::start(setup, next, 0, pool, timers); run.ok())
+  if (auto run = EpochRun::start(setup, next, 0, pool, timers, reads_ahead); run.ok())
     put(ahead, std::move(*run));
+}
+
+/// Its first batch is made while the last ones of this are consumed. Its remote bytes come right
+/// after those of this epoch, so that the network does not rest; but not those of a second epoch,
+/// which may never be.
+void Loader::Impl::prepare_next_epoch() {
+  const Run& run = *current->run;
+  if (!ahead && ended_once && run.has_asked_for_all()) start_ahead(true);
+  if (!run.has_room_for_next()) return;
+  if (!ahead) start_ahead(false);
+  if (ahead) ahead->run->make_first();
 }
 
 void Loader::Impl::end_run() {
@@ -239,9 +251,10 @@ Result<std::shared_ptr<const Batch>> Loader::next(const std::function<bool()>& i
   impl_->just_loaded = false;
   HR_TRY(RunBatch made, impl_->current->run->next(interrupted));
   if (made.batch) {
-    if (!impl_->ahead && impl_->current->run->has_room_for_next()) impl_->start_ahead();
+    impl_->prepare_next_epoch();
     return impl_->deliver(std::move(made));
   }
+  impl_->ended_once = true;
   impl_->go_to(impl_->state.at_epoch(impl_->begin.epoch + 1));
   return std::shared_ptr<const Batch>();
 }

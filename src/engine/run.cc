@@ -84,6 +84,20 @@ void Run::stop() {
   batch_ready_.notify_all();
 }
 
+void Run::make_first() {
+  {
+    std::scoped_lock lock(mutex_);
+    if (std::exchange(makes_first_, true)) return;
+    admit();
+  }
+  work_ready_.notify_all();
+}
+
+bool Run::has_asked_for_all() const {
+  std::scoped_lock lock(mutex_);
+  return spans_ && planned_ == options_.steps;
+}
+
 bool Run::has_room_for_next() const {
   std::scoped_lock lock(mutex_);
   const uint64_t left = options_.steps - planned_ + tickets_.size();
@@ -96,7 +110,10 @@ bool Run::forked() const { return getpid() != pid_; }
 
 Result<RunBatch> Run::next(const std::function<bool()>& interrupted) {
   std::unique_lock lock(mutex_);
-  if (!std::exchange(begun_, true)) work_ready_.notify_all();
+  if (!std::exchange(begun_, true)) {
+    admit();
+    work_ready_.notify_all();
+  }
   const auto begin = Clock::now();
   const auto is_ready = [this] {
     return stopped_ || failed_ || (tickets_.empty() && planned_ == options_.steps) ||
@@ -161,7 +178,7 @@ void Run::work() {
 bool Run::may_plan() const {
   if (planning_ || failed_ || planned_ == options_.steps) return false;
   const size_t depth = spans_ ? kMostAhead : options_.depth;
-  if (tickets_.size() >= (begun_ ? depth : 1)) return false;
+  if (tickets_.size() >= (begun_ || options_.reads_ahead ? depth : 1)) return false;
   if (spans_) return tickets_.empty() || spans_->has_room();
   const uint64_t next_slot = tickets_.empty() ? 0 : tickets_.back()->ticket->slot_bytes();
   return tickets_.size() < 2 || slot_bytes_ + next_slot <= options_.memory_bytes;
@@ -236,7 +253,8 @@ void Run::fetched(InFlight& ticket) {
 
 /// Lets planned tickets have slots while the budgets allow it. Precondition: the lock is held.
 void Run::admit() {
-  while (admitted_ < tickets_.size() && admitted_ < options_.depth) {
+  const size_t most = begun_ ? options_.depth : (makes_first_ ? 1 : 0);
+  while (admitted_ < tickets_.size() && admitted_ < most) {
     InFlight& ticket = *tickets_[admitted_];
     const uint64_t bytes = ticket.ticket->slot_bytes();
     if (admitted_ >= 2 && slot_bytes_ + bytes > options_.memory_bytes) return;

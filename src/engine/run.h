@@ -61,6 +61,7 @@ struct RunOptions {
   bool digests = false;
   std::optional<RowMixer> mixer = {};
   std::optional<FetchOptions> fetch = {};  ///< of remote data sets
+  bool reads_ahead = false;  ///< asks for the bytes of many steps before next() is called
 };
 
 /// A finished batch, and the contents' digests if they were asked for.
@@ -84,8 +85,13 @@ class Run {
   Result<RunBatch> next(const std::function<bool()>& interrupted);
   void stop();
 
+  /// Makes the first batch before next() is called; the others are begun then.
+  void make_first();
+
+  /// Whether all bytes of remote data sets are asked for, so that those of another run come next.
+  bool has_asked_for_all() const;
   /// Whether so little of the epoch is left that the first batch of the next may be made meanwhile,
-  /// within the same budgets. A run makes one batch ahead; more from the first call of next() on.
+  /// within the same budgets.
   bool has_room_for_next() const;
 
   /// Whether this process is a fork of the one that started the threads. They are not here, so such
@@ -142,7 +148,8 @@ class Run {
   uint64_t slot_bytes_ = 0;                        // of the tickets in flight
   size_t admitted_ = 0;                            // tickets that may have slots, from the front
   bool planning_ = false;
-  bool begun_ = false;  // next() was called
+  bool begun_ = false;        // next() was called
+  bool makes_first_ = false;  // the first batch is made before that
   bool stopped_ = false;
   std::optional<Error> failed_;
 

@@ -233,8 +233,7 @@ std::optional<FetchOptions> fetch_options(const Setup& setup) {
   const OrderOptions& order = setup.schedule->options().order;
   // A part is read whole only where all of its rows come to this loader.
   const bool whole_lanes = order.shuffle && order.lanes % o.world == 0 && o.workers == 1;
-  return FetchOptions{.memory_bytes = o.memory_bytes,
-                      .whole_parts = whole_lanes && windows_bytes(setup) * 4 <= o.memory_bytes * 3,
+  return FetchOptions{.whole_parts = whole_lanes && windows_bytes(setup) * 4 <= o.memory_bytes * 3,
                       .memory = setup.span_memory};
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -93,12 +92,6 @@ uint64_t with_slack(uint64_t bytes) {
   return (bytes + bytes / 8 + unit) / unit * unit;
 }
 
-/// One of eight sizes between a power of two and the next, so that what comes back fits again.
-uint64_t size_class(uint64_t bytes) {
-  const uint64_t unit = std::max(kPage, std::bit_floor(bytes) / 8);
-  return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace
 
 struct SlotPool::Core {
@@ -106,7 +99,7 @@ struct SlotPool::Core {
 
   Region take(uint64_t bytes) {
     if (std::optional<Region> known = take_free(bytes)) return std::move(*known);
-    Region region(region_size(bytes), options.shared, options.huge && !is_first());
+    Region region(with_slack(bytes), options.shared, !is_first());
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
@@ -125,7 +118,7 @@ struct SlotPool::Core {
   std::optional<Region> take_free(uint64_t bytes) {
     std::scoped_lock lock(mutex);
     const auto fits = free.lower_bound({bytes, 0});
-    if (fits == free.end() || is_wasteful(fits->first.bytes, bytes)) {
+    if (fits == free.end()) {
       // None does: where few are kept, the new one takes the place of one.
       if (options.keep > 0 && !free.empty()) drop_oldest();
       return std::nullopt;
@@ -142,17 +135,9 @@ struct SlotPool::Core {
     drop_what_is_too_much();
   }
 
-  uint64_t region_size(uint64_t bytes) const {
-    return options.bytes > 0 ? size_class(bytes) : with_slack(bytes);
-  }
-  bool is_wasteful(uint64_t has, uint64_t asked) const {
-    return options.bytes > 0 && has > region_size(asked) + region_size(asked) / 4;
-  }
-
   /// Precondition of these: the lock is held.
   void drop_what_is_too_much() {
     while (options.keep > 0 && free.size() > options.keep) drop_oldest();
-    while (options.bytes > 0 && usage.bytes > options.bytes && !free.empty()) drop_oldest();
   }
   void drop_oldest() {
     const auto oldest =

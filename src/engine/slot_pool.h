@@ -2,7 +2,7 @@
 // a slot goes back to its pool when the last reference to the batch in it goes.
 //
 // The pool never overwrites and never blocks: if all slots are held by the consumer it makes
-// another one and counts it. Regions are huge-page advised and aligned to pages.
+// another one and counts it. Regions are aligned to pages; all but the first are huge-page advised.
 //
 // A pool may be shared: its slots are files without a name (memfd), which processes that are given
 // their descriptors map too. They vanish with the last process that has them, however it ends.
@@ -27,11 +27,7 @@ struct Slot {
 /// What becomes of free slots, and how memory is got.
 struct SlotPoolOptions {
   unsigned keep = 0;  ///< free slots; 0: any number
-  /// Slots of many sizes, free ones and held ones together: free ones go while there are more
-  /// bytes, and much larger ones than were asked for are not given. 0: slots are of like size.
-  uint64_t bytes = 0;
   bool shared = false;
-  bool huge = true;  ///< all but the first: huge pages, which are dearer to get, cheaper to use
 };
 
 class SlotPool {

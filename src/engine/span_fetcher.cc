@@ -8,10 +8,6 @@
 namespace headrace {
 namespace {
 
-/// Rows of so many steps after a start come before the rest of their blocks. More would cut the
-/// blocks into more requests, each of which waits for its answer.
-constexpr uint64_t kFirstSteps = 1;
-
 /// Two numbers that rule how neighbours come with one request: a gap that is read along, and the
 /// longest request.
 constexpr uint64_t kGapBytes = uint64_t{8} << 10;
@@ -39,7 +35,7 @@ Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
     const RowsToFetch& rows, const std::shared_ptr<Countdown>& waiter) {
   std::vector<Span> spans(rows.places.size());
   std::vector<Wanted> wanted;
-  if (++steps_fetched_ == kFirstSteps + 1) end_of_first_steps(rows.step);
+  if (steps_fetched_++ == 1) want_rest_of_first_parts(rows.deadline);
   if (!has_room()) drop_unused();
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     if (!sets_[rows.rows[i].set]->is_remote()) continue;
@@ -50,8 +46,14 @@ Result<std::vector<SpanFetcher::Span>> SpanFetcher::fetch(
     else
       HR_CHECK(collect_own_bytes(rows, i, wanted));
   }
-  fetch_together(wanted, rows.step, waiter, spans);
+  fetch_together(wanted, rows.deadline, waiter, spans);
   return spans;
+}
+
+std::shared_ptr<FetchedSpan> SpanFetcher::make_span(std::shared_ptr<const ByteSource> source,
+                                                    uint64_t begin, uint64_t end) {
+  return std::make_shared<FetchedSpan>(std::move(source), begin, end,
+                                       options_.memory->take(end - begin));
 }
 
 bool SpanFetcher::comes_with_its_part(const RowsToFetch& rows, size_t row) const {
@@ -66,18 +68,20 @@ void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,
   const uint64_t key = key_of(rows.rows[row], wanted);
   Part& part = parts_[key];
   if (!part.span) {
-    part.span = options_.memory->make_span(view.archive, view.index->sample_begin(wanted.first),
-                                           view.index->sample_end(wanted.first + wanted.count - 1));
+    part.span = make_span(view.archive, view.index->sample_begin(wanted.first),
+                          view.index->sample_end(wanted.first + wanted.count - 1));
     part.rows_left = wanted.count;
   }
-  part.last_step = rows.step;
+  part.last_used = rows.deadline;
   const size_t width = rows.places.size() / rows.rows.size();
   for (size_t c = row * width; c < (row + 1) * width; ++c)
     if (!rows.places[c].absent()) out[c] = part.span;
 
   const uint32_t sample = rows.rows[row].id.sample;
-  if (steps_fetched_ > kFirstSteps) part.span->want_rest(rows.step);
-  part.span->want(view.index->sample_begin(sample), view.index->sample_end(sample), rows.step,
+  // More steps like the first would cut the parts into more requests, each of which waits.
+  const bool whole = steps_fetched_ > 1 || !options_.first_rows_first;
+  if (whole) part.span->want_rest(rows.deadline);
+  part.span->want(view.index->sample_begin(sample), view.index->sample_end(sample), rows.deadline,
                   waiter);
   if (--part.rows_left == 0) parts_.erase(key);
 }
@@ -99,7 +103,7 @@ Status SpanFetcher::collect_own_bytes(const RowsToFetch& rows, size_t row,
   return {};
 }
 
-void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, uint64_t step,
+void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, Deadline deadline,
                                  const std::shared_ptr<Countdown>& waiter, std::span<Span> out) {
   std::ranges::sort(wanted, {},
                     [](const Wanted& w) { return std::tuple(w.source.get(), w.begin, w.end); });
@@ -112,33 +116,24 @@ void SpanFetcher::fetch_together(std::vector<Wanted>& wanted, uint64_t step,
       if (wanted[last].end > end && wanted[last].end - begin > kRequestBytes) break;
       end = std::max(end, wanted[last].end);
     }
-    const auto span = options_.memory->make_span(wanted[first].source, begin, end);
+    const auto span = make_span(wanted[first].source, begin, end);
     for (; first < last; ++first) out[wanted[first].place] = span;
-    span->want(begin, end, step, waiter);
+    span->want(begin, end, deadline, waiter);
   }
 }
 
-// Written and read once each, spans gain nothing from huge pages; the first epoch waited for them.
-SpanMemory::SpanMemory(uint64_t bytes) : pool_({.bytes = bytes, .huge = false}) {}
-
-std::shared_ptr<FetchedSpan> SpanMemory::make_span(std::shared_ptr<const ByteSource> source,
-                                                   uint64_t begin, uint64_t end) {
-  return std::make_shared<FetchedSpan>(std::move(source), begin, end, pool_.take(end - begin),
-                                       resident_);
-}
-
-void SpanFetcher::end_of_first_steps(uint64_t step) {
-  for (auto& [key, part] : parts_) part.span->want_rest(step);
+void SpanFetcher::want_rest_of_first_parts(Deadline deadline) {
+  for (auto& [key, part] : parts_) part.span->want_rest(deadline);
 }
 
 /// Parts of which this run does not plan every row (it began in their midst) would stay for ever:
 /// those that were used longest ago go, unless a ticket holds them.
 void SpanFetcher::drop_unused() {
-  std::vector<std::pair<uint64_t, uint64_t>> unused;  // last step, key
+  std::vector<std::pair<Deadline, uint64_t>> unused;  // last use, key
   for (const auto& [key, part] : parts_)
-    if (part.span.use_count() == 1) unused.emplace_back(part.last_step, key);
+    if (part.span.use_count() == 1) unused.emplace_back(part.last_used, key);
   std::ranges::sort(unused);
-  for (const auto& [step, key] : unused) {
+  for (const auto& [used, key] : unused) {
     if (has_room()) return;
     parts_.erase(key);
   }

@@ -20,37 +20,22 @@
 
 #include "engine/fetched_span.h"
 #include "engine/row_places.h"
+#include "engine/span_memory.h"
 #include "headrace/batch.h"
 #include "plan/epoch_lane.h"
 
 namespace headrace {
 
-/// Memory of spans, kept from epoch to epoch: fresh pages cost as much as copying into them.
-/// Thread-safe.
-class SpanMemory {
- public:
-  explicit SpanMemory(uint64_t bytes);
-
-  std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
-                                         uint64_t end);
-  /// Of the spans that live.
-  uint64_t resident_bytes() const { return *resident_; }
-
- private:
-  SlotPool pool_;
-  const FetchedSpan::Resident resident_ = std::make_shared<std::atomic<uint64_t>>(0);
-};
-
 struct FetchOptions {
-  uint64_t memory_bytes = 0;           ///< for spans
   bool whole_parts = false;            ///< or the rows' own bytes alone
-  std::shared_ptr<SpanMemory> memory;  ///< where spans are
+  bool first_rows_first = true;        ///< those of the first step before the rest of their parts
+  std::shared_ptr<SpanMemory> memory;  ///< kept from epoch to epoch
 };
 
 /// What is known of a step's rows when their bytes are asked for; one entry a row, places: one a
 /// row and column.
 struct RowsToFetch {
-  uint64_t step = 0;
+  Deadline deadline = kNow;  ///< rises from step to step, and from epoch to epoch
   std::span<const RowOrigin> rows;
   std::span<const BlockPart> parts;
   std::span<const std::shared_ptr<const ShardView>> views;
@@ -63,7 +48,7 @@ class SpanFetcher {
 
   SpanFetcher(FetchOptions options, const std::vector<std::shared_ptr<const Dataset>>& sets);
 
-  bool has_room() const { return options_.memory->resident_bytes() < options_.memory_bytes; }
+  bool has_room() const { return options_.memory->has_room(); }
 
   /// Asks for the rows' bytes. `waiter` is told of each read that they wait for. The answer has one
   /// entry a place: the span that holds it; nullptr for fields that are absent or local.
@@ -74,17 +59,19 @@ class SpanFetcher {
   struct Part {
     std::shared_ptr<FetchedSpan> span;
     uint32_t rows_left = 0;  ///< not planned yet
-    uint64_t last_step = 0;
+    Deadline last_used = kNow;
   };
   struct Wanted;
 
+  std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
+                                         uint64_t end);
   bool comes_with_its_part(const RowsToFetch& rows, size_t row) const;
   void fetch_part(const RowsToFetch& rows, size_t row, const std::shared_ptr<Countdown>& waiter,
                   std::span<Span> out);
   Status collect_own_bytes(const RowsToFetch& rows, size_t row, std::vector<Wanted>& wanted);
-  void fetch_together(std::vector<Wanted>& wanted, uint64_t step,
+  void fetch_together(std::vector<Wanted>& wanted, Deadline deadline,
                       const std::shared_ptr<Countdown>& waiter, std::span<Span> out);
-  void end_of_first_steps(uint64_t step);
+  void want_rest_of_first_parts(Deadline deadline);
   void drop_unused();
 
   const FetchOptions options_;

@@ -44,7 +44,11 @@ class Ticket {
   Status lay_out(PlaceFinder& finder);
   /// After lay_out: what a SpanFetcher is asked for; `parts`: one a row.
   RowsToFetch rows_to_fetch(std::span<const BlockPart> parts) const {
-    return {.step = step_, .rows = rows_, .parts = parts, .views = views_, .places = places_};
+    return {.deadline = epoch_ << 32 | step_,
+            .rows = rows_,
+            .parts = parts,
+            .views = views_,
+            .places = places_};
   }
   /// The rows are made from these spans, one a place; without this, from their sources.
   void read_from(std::vector<SpanFetcher::Span> spans) { spans_ = std::move(spans); }

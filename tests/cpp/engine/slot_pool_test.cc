@@ -58,31 +58,6 @@ TEST(SlotPool, ASharedSlotKeepsItsNumberAndOthersHaveOthers) {
   EXPECT_EQ(pool.take(1000)->id, id);
 }
 
-TEST(SlotPool, OfManySizesTheSmallestThatFitsIsGivenAndNoneMuchLarger) {
-  SlotPool pool({.bytes = 4 << 20});
-  const std::byte *small, *large;
-  {
-    const auto a = pool.take(100'000), b = pool.take(500'000);
-    small = a->memory.data();
-    large = b->memory.data();
-  }
-  EXPECT_EQ(pool.take(490'000)->memory.data(), large);
-  EXPECT_EQ(pool.take(99'000)->memory.data(), small);
-  const auto medium = pool.take(250'000);
-  EXPECT_NE(medium->memory.data(), large);
-  EXPECT_EQ(pool.usage().slots, 3U);
-}
-
-TEST(SlotPool, FreeSlotsGoWhileAllTakeMoreThanTheLimit) {
-  SlotPool pool({.bytes = 2 << 20});
-  for (int i = 1; i < 20; ++i) {
-    const auto held = pool.take(static_cast<uint64_t>(i) * 100'000);
-    EXPECT_LE(pool.usage().bytes, std::max<uint64_t>(2 << 20, held->memory.size()));
-  }
-  const auto more = pool.take(5 << 20);  // what is asked for is given in any case
-  EXPECT_EQ(pool.usage().slots, 1U);
-}
-
 TEST(SlotPool, SharedSlotsLeaveNoFileOpen) {
   const size_t before = open_files();
   {
