@@ -24,7 +24,10 @@ def http(bench: Bench) -> list[Table]:
     size = sum((shards / name).stat().st_size for name in names)
     costs: dict[str, list[float]] = {"curl": [], "Headrace": []}  # CPU seconds a GB
 
-    with tempfile.TemporaryDirectory() as scratch, nginx(shards, Path(scratch) / "nginx") as server:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        nginx(shards, Path(scratch) / "nginx", as_installed=True) as server,
+    ):
         config = Path(scratch) / "curl.config"
         config.write_text(whole_files(f"{server.url}/{name}" for name in names))
 

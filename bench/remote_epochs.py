@@ -3,8 +3,8 @@ as JSON.
 
 usage: remote_epochs.py PLACE THREADS SECONDS
 
-As in reader_process.py: first whole epochs for a quarter of SECONDS, which do not count, for
-connections and memory are new then and the depth is being found; then such that count.
+The first three do not count: connections and memory are new then, how many requests to send at once
+is being found, and only from the third on the next epoch is read ahead.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ import headrace as hr
 def main() -> None:
     place, threads, seconds = sys.argv[1:]
     loader = hr.open(place).shuffle(seed=7).batch(64).loader(threads=int(threads))
-    run(loader, float(seconds) / 4)
-    print(json.dumps(run(loader, float(seconds))))
-
-
-def run(loader: hr.Loader, seconds: float) -> dict[str, float]:
-    begin, cpu = time.perf_counter(), time.process_time()
+    for _ in range(3):
+        epoch(loader)
     read, spent = 0, 0.0
-    while spent < seconds:
-        read += sum(batch[name].values.nbytes for batch in loader for name in batch.fields)
+    begin, cpu = time.perf_counter(), time.process_time()
+    while spent < float(seconds):
+        read += epoch(loader)
         spent = time.perf_counter() - begin
-    return {"bytes": read, "seconds": spent, "cpu_seconds": time.process_time() - cpu}
+    cpu = time.process_time() - cpu
+    print(json.dumps({"bytes": read, "seconds": spent, "cpu_seconds": cpu}))
+
+
+def epoch(loader: hr.Loader) -> int:
+    """Its bytes."""
+    return sum(batch[name].values.nbytes for batch in loader for name in batch.fields)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def make(bench: Bench, size: str, folder: Path) -> Path:
 
 @contextmanager
 def from_nginx(folder: Path, scratch: Path) -> Iterator[Server]:
-    with nginx(folder, scratch) as server:
+    with nginx(folder, scratch, as_installed=True) as server:
         yield Server("nginx", server.url, server.url)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 _CONFIG = """
-daemon off; master_process off; error_log {scratch}/error.log; pid {scratch}/pid;
+daemon off; {processes} error_log {scratch}/error.log; pid {scratch}/pid;
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
@@ -32,6 +32,10 @@ http {{
   server {{ listen 127.0.0.1:{port} backlog=1024; root {folder}; autoindex on; {more} }}
 }}
 """
+
+
+_ONE_PROCESS = "master_process off;"
+_ONE_A_PROCESSOR = "worker_processes auto; user root;"  # nobody could not read a temporary folder
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,21 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def nginx(folder: Path, scratch: Path, more: str = "") -> Iterator[Nginx]:
-    """`more` goes into its server block, as "limit_rate 1m;"."""
+def nginx(
+    folder: Path, scratch: Path, more: str = "", as_installed: bool = False
+) -> Iterator[Nginx]:
+    """`more` goes into its server block, as "limit_rate 1m;". `as_installed`: with as many
+    processes as Debian's package has, for measurements."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/local/bin:/usr/bin")
     if program is None:
         pytest.skip("nginx is not installed")
     scratch.mkdir()
     port = _free_port()
     config = scratch / "nginx.conf"
-    config.write_text(_CONFIG.format(scratch=scratch, folder=folder, port=port, more=more))
+    processes = _ONE_A_PROCESSOR if as_installed else _ONE_PROCESS
+    config.write_text(
+        _CONFIG.format(scratch=scratch, folder=folder, port=port, more=more, processes=processes)
+    )
     with subprocess.Popen([program, "-c", config, "-p", scratch], stderr=subprocess.DEVNULL) as it:
         try:
             deadline = time.monotonic() + 10
