@@ -95,6 +95,16 @@ TEST(HostPace, StaysWhereTheLinkIsFull) {
   EXPECT_LE(pace.counters.depth, 32U);
 }
 
+// As in a process whose memory is new, where every interval is faster than the one before.
+TEST(HostPace, ComesDownFromADepthThatOnlySeemedToHelp) {
+  HostPace pace({});
+  Link link{.connection = 400e6, .whole = 100e6, .delay = milliseconds(1)};
+  for (; link.whole < 1600e6; link.whole *= 1.7) link.run(pace, milliseconds(200));
+  EXPECT_GE(pace.counters.depth, 32U);
+  link.run(pace, milliseconds(40'000));
+  EXPECT_LE(pace.counters.depth, 12U);  // four fill it
+}
+
 // Where each request ends before the next one is sent, as after a server that said "slow down".
 TEST(HostPace, ClimbsFromOneRequestAtATime) {
   HostPace pace({.max_in_flight = 64});
@@ -111,7 +121,8 @@ TEST(HostPace, EightTimesAsManySmallRequestsMayBeUnderWay) {
   const auto at_once = [](uint64_t bytes, FetcherOptions options = {}) {
     HostPace pace(options);
     const Clock::time_point now{std::chrono::hours(1)};
-    for (; pace.may_send(now); pace.sent(HostPace::weight_of(bytes), now));
+    for (; pace.may_send(now); pace.sent(HostPace::weight_of(bytes), now))
+      ;
     return pace.in_flight();
   };
   EXPECT_EQ(at_once(100'000), 64U);
