@@ -57,13 +57,14 @@ that came back last is filled first, since a cache may still hold it. Copying fr
 would beat this limit, but a file that is cut while it is mapped kills the process, and mapped pages
 count as its memory; so it is not done.
 
-Streams over HTTP (`./dev bench http http_distance s3 shard_sizes`, 2 to 5 rounds): whole shuffled epochs of one
-process, each of all shards, after three that do not count (`bench/remote_epochs.py`: memory is touched
-for the first time in them, and it is found how many requests the server likes). curl, the limit,
-throws away what it reads; ours lies in batches. nginx has one process a processor, as Debian
-installs it. The server with a distance (`bench/slow_server.py`) waits before each answer and lets the
-kernel keep each connection's pace. AIStore is a real cluster of one proxy and two targets on the same
-machine (`AIS_ENDPOINT`; without it a fake, whose rates say nothing), its readers run in a DataLoader of 2 workers.
+Streams over HTTP (`./dev bench http http_distance s3 shard_sizes`, 2 to 5 rounds): whole shuffled
+epochs of one process, each of all shards, after three that do not count (`bench/remote_epochs.py`:
+memory is touched for the first time in them, and it is found how many requests the server likes).
+curl, the limit, throws away what it reads; ours lies in batches. nginx has one process a
+processor, as Debian installs it. The server with a distance (`bench/slow_server.py`) waits before
+each answer and lets the kernel keep each connection's pace. AIStore is a real cluster of one proxy
+and two targets on the same machine (`AIS_ENDPOINT`; without it a fake, whose rates say nothing),
+its readers run in a DataLoader of 2 workers.
 
 ![Rates by the size of shards, from nginx and from AIStore](shard-sizes.svg)
 """
