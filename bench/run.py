@@ -3,10 +3,10 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify listing pack start resume loose webdataset images
-first_images (all); reshape; planning; engines, which needs Ray and Slurm; http, http_distance and
-shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs the first time.
-Writes OUT/results.json, where tables of jobs that did not run stay as they were; bench/report.py
-makes docs/benchmarks.md from it.
+first_images (all); reshape; planning; engines, which needs Ray and Slurm; http, http_distance,
+http_versions and shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs
+the first time. Writes OUT/results.json, where tables of jobs that did not run stay as they were;
+bench/report.py makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from engines_job import engines
 from http_distance_job import http_distance
 from http_job import http
+from http_versions_job import http_versions
 from image_jobs import IMAGE_JOBS
 from inputs import Inputs, prepare
 from jobs import JOBS as OTHER_JOBS
@@ -40,6 +41,7 @@ JOBS = OTHER_JOBS | IMAGE_JOBS
 ASKED_JOBS = {
     "http": http,
     "http_distance": http_distance,
+    "http_versions": http_versions,
     "shard_sizes": shard_sizes,
     "reshape": reshape,
     "planning": planning,
