@@ -7,6 +7,7 @@
 #include <future>
 #include <string_view>
 
+#include "headrace/notes.h"
 #include "io/cache/node_cache.h"
 #include "io/http/transfer_loop.h"
 
@@ -21,6 +22,11 @@ FetcherOptions options_of_environment() {
   };
   options.ca_file = value("HEADRACE_CA_FILE");
   options.verify_tls = value("HEADRACE_TLS_VERIFY") != "0";
+  if (!options.verify_tls)
+    note_once(
+        "HEADRACE_TLS_VERIFY=0: certificates are not checked, so whoever is on the way can read "
+        "and "
+        "change what comes");
   const std::string_view most = value("HEADRACE_MAX_REQUESTS");
   std::from_chars(most.data(), most.data() + most.size(), options.max_in_flight);
   if (const auto cache = cache_options(""); cache.ok()) options.node_folder = cache->folder;
