@@ -1,5 +1,5 @@
-"""Streaming over HTTP: the photo shards from nginx on this machine, beside curl and WebDataset; and
-the processor time that takes."""
+"""Streaming over HTTP: the photo shards from nginx on this machine, beside curl and WebDataset; the
+processor time that takes, and the bytes."""
 
 from __future__ import annotations
 
@@ -56,11 +56,40 @@ def http(bench: Bench) -> list[Table]:
             ],
         )
         take_turns(rates.contenders, bench.rounds)
+        asked = bytes_table(server.url)
     rates.goals = [
         Goal("share of the limit", rates.times_faster(CURL), 0.85),
         Goal("times WebDataset", rates.times_faster("WebDataset"), 3.5),
     ]
-    return [rates, cost_table(costs, bench.rounds)]
+    return [rates, cost_table(costs, bench.rounds), asked]
+
+
+def bytes_table(url: str) -> Table:
+    """The same in every round, so there is one."""
+
+    def ratio(world: int) -> float:
+        done = python("bytes_asked.py", url, world)
+        return done["asked"] / done["samples"]
+
+    table = Table(
+        "http_bytes",
+        "Bytes that an epoch asks for, of the bytes that its samples take in their shards",
+        "times",
+        [
+            Contender("Headrace", lambda: ratio(1), kind="ours", note="one rank"),
+            Contender("each of 8 ranks", lambda: ratio(8), kind="ours"),
+        ],
+        less_is_better=True,
+        ratios=False,
+    )
+    for contender in table.contenders:
+        contender.values.append(contender.measure())
+    one, eight = (contender.median for contender in table.contenders)
+    table.goals = [
+        Goal("one rank", one, 1.02, at_most=True),
+        Goal("each of 8 ranks", eight, 1.05, at_most=True),
+    ]
+    return table
 
 
 def cost_table(costs: dict[str, list[float]], rounds: int) -> Table:

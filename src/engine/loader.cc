@@ -139,7 +139,8 @@ void Loader::Impl::start_ahead(bool reads_ahead) {
 /// which may never be.
 void Loader::Impl::prepare_next_epoch() {
   const Run& run = *current->run;
-  if (!ahead && ended_once && run.has_asked_for_all()) start_ahead(true);
+  if (run.is_remote() && !ended_once) return;
+  if (!ahead && run.is_remote() && run.has_planned_all()) start_ahead(true);
   if (!run.has_room_for_next()) return;
   if (!ahead) start_ahead(false);
   if (ahead) ahead->run->make_first();

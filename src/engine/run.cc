@@ -93,9 +93,9 @@ void Run::make_first() {
   work_ready_.notify_all();
 }
 
-bool Run::has_asked_for_all() const {
+bool Run::has_planned_all() const {
   std::scoped_lock lock(mutex_);
-  return spans_ && planned_ == options_.steps;
+  return planned_ == options_.steps;
 }
 
 bool Run::has_room_for_next() const {

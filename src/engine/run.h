@@ -88,8 +88,10 @@ class Run {
   /// Makes the first batch before next() is called; the others are begun then.
   void make_first();
 
-  /// Whether all bytes of remote data sets are asked for, so that those of another run come next.
-  bool has_asked_for_all() const;
+  /// Whether bytes come over a network.
+  bool is_remote() const { return spans_.has_value(); }
+  /// Whether all steps are planned; all remote bytes are asked for then.
+  bool has_planned_all() const;
   /// Whether so little of the epoch is left that the first batch of the next may be made meanwhile,
   /// within the same budgets.
   bool has_room_for_next() const;
