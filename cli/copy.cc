@@ -59,7 +59,8 @@ const Verb kCopy{
         "headrace cp shards/ s3://b/val --transform 's/^train-/val-/'\n",
     .setup = [](CLI::App& app) -> Action {
       auto o = std::make_shared<CopyOptions>();
-      app.add_option("SOURCE", o->source, "Folder or URL of a data set, or of any objects; or shards by name")
+      app.add_option("SOURCE", o->source,
+                     "Folder or URL of a data set, or of any objects; or shards by name")
           ->required()
           ->type_name("");
       app.add_option("DEST", o->destination, "Folder or URL; it need not exist")

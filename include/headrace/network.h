@@ -18,7 +18,7 @@ struct HostCounters {
   uint64_t bytes_needed = 0;      ///< of bodies that were delivered
   uint64_t bytes_asked = 0;       ///< of bodies that came over the wire
   double first_byte_seconds = 0;  ///< from sending to the first byte, summed over answers
-  unsigned depth = 0;             ///< requests of 1 MiB or more at once that fill the link, as found so far
+  unsigned depth = 0;  ///< requests of 1 MiB or more at once that fill the link, as found so far
 };
 
 /// By origin, as "https://host:port"; empty if nothing remote was opened.

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -42,8 +43,8 @@ TEST(SpanMemory, FreeNeighboursJoin) {
     const auto whole = memory.take(9 * kPage);
     begin = whole.get();
   }
-  std::vector<std::shared_ptr<std::byte>> parts;
-  for (int i = 0; i < 3; ++i) parts.push_back(memory.take(3 * kPage));
+  std::array<std::shared_ptr<std::byte>, 3> parts;
+  for (auto& part : parts) part = memory.take(3 * kPage);
   for (const size_t i : {0, 2, 1}) parts[i].reset();
   EXPECT_EQ(memory.take(9 * kPage).get(), begin);
   EXPECT_EQ(memory.usage().mapped, 9 * kPage);

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr uint64_t kBytes = uint64_t{3} << 20;  // more than a spool keeps in memory
 
 /// The n-th request meets the n-th fault; those after them none.
-HostileServer::Choose in_turn(std::vector<Fault> faults) {
+HostileServer::Choose in_turn(const std::vector<Fault>& faults) {
   return [faults, next = std::make_shared<std::atomic<size_t>>(0)](const HostileServer::Request&) {
     const size_t n = (*next)++;
     return n < faults.size() ? faults[n] : Fault::none;

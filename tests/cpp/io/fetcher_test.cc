@@ -37,7 +37,7 @@ class PlainObject : public RemoteObject {
 };
 
 struct Server {
-  explicit Server(HostileServer::Choose choose, FetcherOptions options = quick())
+  explicit Server(HostileServer::Choose choose, const FetcherOptions& options = quick())
       : http(kBytes, std::move(choose)),
         fetcher(std::make_shared<Fetcher>(options)),
         source(fetcher, std::make_shared<PlainObject>(http.url()), kBytes) {}

@@ -118,7 +118,7 @@ TEST(HostPace, ClimbsFromOneRequestAtATime) {
 
 // The first rows of a run shall wait for one answer, the first blocks not share the link with many.
 TEST(HostPace, EightTimesAsManySmallRequestsMayBeUnderWay) {
-  const auto at_once = [](uint64_t bytes, FetcherOptions options = {}) {
+  const auto at_once = [](uint64_t bytes, const FetcherOptions& options = {}) {
     HostPace pace(options);
     const Clock::time_point now{std::chrono::hours(1)};
     for (; pace.may_send(now); pace.sent(HostPace::weight_of(bytes), now))
