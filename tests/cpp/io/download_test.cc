@@ -29,8 +29,9 @@ HostileServer::Choose in_turn(const std::vector<Fault>& faults) {
 }
 
 struct Server {
-  explicit Server(std::vector<Fault> faults, HostileServer::Habits habits = {.ranges = false})
-      : http(kBytes, in_turn(std::move(faults)), habits),
+  explicit Server(const std::vector<Fault>& faults,
+                  HostileServer::Habits habits = {.ranges = false})
+      : http(kBytes, in_turn(faults), habits),
         fetcher(std::make_shared<Fetcher>(quick())),
         store(*Url::parse(http.url().substr(0, http.url().rfind('/'))), fetcher, nullptr),
         source(*store.open_known("object", kBytes)) {}
