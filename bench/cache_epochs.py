@@ -1,5 +1,6 @@
-"""One epoch of raw batches from nginx: without a cache, while it fills, from the warm cache; and of
-the local folder. Epochs take turns, so that ratios hold where speeds swing.
+"""Epochs of raw batches from nginx: without a cache, while it fills, from the warm cache; and of
+a folder. The first one begins with opening the data set, and checks what the cache holds; the
+second one of the same loader follows. They take turns, so that ratios hold where speeds swing.
 
     python bench/cache_epochs.py data/bench/photo-shards [ROUNDS]
 """
@@ -11,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
@@ -19,14 +21,14 @@ import headrace as hr
 from servers.nginx import nginx
 
 
-def epoch(place: str, cache: str) -> tuple[float, int]:
-    start = time.perf_counter()
-    total = 0
+def epochs(place: str, cache: str) -> tuple[list[float], int]:
+    """Seconds of both, and the bytes of one."""
+    times = [time.perf_counter()]
     with hr.open(place, cache=cache).shuffle(seed=1).batch(64).loader(threads=2) as loader:
-        for batch in loader:
-            for data in batch["jpg"]:
-                total += len(data)
-    return time.perf_counter() - start, total
+        for _ in range(2):
+            total = sum(batch["jpg"].values.nbytes for batch in loader)
+            times.append(time.perf_counter())
+    return [end - begin for begin, end in pairwise(times)], total
 
 
 def main() -> None:
@@ -36,22 +38,24 @@ def main() -> None:
         warm, cold = f"{scratch}/warm", f"{scratch}/cold"
         with nginx(source, Path(scratch) / "nginx") as server:
             ways = {
-                "local": lambda: epoch(str(source), "off"),
-                "warm cache": lambda: epoch(server.url, warm),
-                "filling": lambda: epoch(server.url, cold),
-                "no cache": lambda: epoch(server.url, "off"),
+                "local": lambda: epochs(str(source), "off"),
+                "warm cache": lambda: epochs(server.url, warm),
+                "filling": lambda: epochs(server.url, cold),
+                "no cache": lambda: epochs(server.url, "off"),
             }
             ways["warm cache"]()
-            seconds: dict[str, list[float]] = {name: [] for name in ways}
+            seconds: dict[str, list[list[float]]] = {name: [] for name in ways}
             for _ in range(rounds):
                 for name, run in ways.items():
                     shutil.rmtree(cold, ignore_errors=True)
                     took, total = run()
                     seconds[name].append(took)
-        local = statistics.median(seconds["local"])
+    for number in range(2):
+        local = statistics.median(took[number] for took in seconds["local"])
         for name, all_seconds in seconds.items():
-            median = statistics.median(all_seconds)
-            print(f"{name:12} {total / median / 1e6:8.0f} MB/s   {local / median:5.2f} of local")
+            median = statistics.median(took[number] for took in all_seconds)
+            rate = f"{total / median / 1e6:8.0f} MB/s   {local / median:5.2f} of local"
+            print(f"epoch {number + 1}, {name:12} {rate}")
 
 
 if __name__ == "__main__":
