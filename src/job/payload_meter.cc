@@ -40,9 +40,11 @@ std::optional<uint64_t> count_elements(std::string_view text) {
   using nlohmann::json;
   if (!text.starts_with('[')) return std::nullopt;
   uint64_t elements = 0;
-  const auto count = [&elements](int depth, json::parse_event_t event, const json&) {
-    using enum json::parse_event_t;
-    if (depth == 1 && (event == value || event == array_start || event == object_start)) ++elements;
+  using Event = json::parse_event_t;
+  const auto count = [&elements](int depth, Event event, const json&) {
+    const bool begins =
+        event == Event::value || event == Event::array_start || event == Event::object_start;
+    if (depth == 1 && begins) ++elements;
     return depth == 0;
   };
   if (json::parse(text, count, false).is_discarded()) return std::nullopt;

@@ -173,7 +173,7 @@ void append_hex(ByteView bytes, std::string& out) {
 
 void append_uuid(ByteView value, std::string& out) {
   size_t at = 0;
-  for (const size_t size : {4, 2, 2, 2, 6}) {
+  for (const size_t size : {4U, 2U, 2U, 2U, 6U}) {
     if (at > 0) out += '-';
     append_hex(value.subspan(at, size), out);
     at += size;
