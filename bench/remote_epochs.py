@@ -4,7 +4,7 @@ as JSON.
 usage: remote_epochs.py PLACE THREADS SECONDS
 
 The first three do not count: connections and memory are new then, how many requests to send at once
-is being found, and only from the third on the next epoch is read ahead.
+is being found, and only from the second on the next epoch is read ahead.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class DepthClimb {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Depths are of any unit. None below `first` is tried unless limit() set it.
+  /// Depths are of any unit. None below `first` is tried, but after halve().
   DepthClimb(unsigned first, unsigned most);
 
   unsigned depth() const { return depth_; }

@@ -42,6 +42,11 @@ TransferEvents::TransferEvents(CURLM* multi)
   curl().multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
 }
 
+TransferEvents::~TransferEvents() {
+  curl().multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, nullptr);
+  curl().multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, nullptr);
+}
+
 int TransferEvents::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
   const int epoll = static_cast<TransferEvents*>(self)->epoll_.get();
   if (what == CURL_POLL_REMOVE) {

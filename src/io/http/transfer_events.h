@@ -18,6 +18,8 @@ class TransferEvents {
 
   /// `multi` outlives this. Throws std::system_error if the process has no descriptors left.
   explicit TransferEvents(CURLM* multi);
+  /// Curl calls nothing here any more, also while `multi` is cleaned up.
+  ~TransferEvents();
   TransferEvents(const TransferEvents&) = delete;
   TransferEvents& operator=(const TransferEvents&) = delete;
 

@@ -68,7 +68,7 @@ TEST_F(RemoteLoader, GivesWhatFilesGive) {
   const auto rows = make(urls_, 30'000);  // windows do not fit
   EXPECT_NE(parts->explain().find("whole parts"), std::string::npos);
   EXPECT_NE(rows->explain().find("own bytes"), std::string::npos);
-  for (int e = 0; e < 5; ++e) {  // from the third on the next one is read ahead
+  for (int e = 0; e < 5; ++e) {  // from the second on the next one is read ahead
     const Epoch truth = epoch(*files);
     const Epoch from_parts = epoch(*parts);
     EXPECT_EQ(from_parts.positions, truth.positions);
