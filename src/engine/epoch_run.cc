@@ -74,7 +74,7 @@ Result<uint64_t> next_step(const EpochSteps& steps, const RunState& state) {
 }
 
 Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint64_t skipped,
-                                 SlotPool& pool, Timers& timers, bool reads_ahead) {
+                                 SlotPool& pool, Timers& timers, bool ahead) {
   const LoaderOptions& o = setup.options;
   HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, begin.epoch, begin.batches));
   const EpochSteps steps = plan.steps();
@@ -83,7 +83,7 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
   const uint64_t first = from + o.worker + skipped * o.workers;
   HR_TRY(auto mixer, make_mixer(setup, begin.options.order, steps));
   auto fetch = fetch_options(setup);
-  if (fetch) fetch->first_rows_first = !reads_ahead;
+  if (fetch) fetch->ahead = ahead;
   auto planner = std::make_shared<StepPlanner>(std::move(plan), *setup.schedule, first, o,
                                                fetch && fetch->whole_parts);
   RunOptions options{.seed = begin.options.order.seed,
@@ -96,8 +96,7 @@ Result<EpochRun> EpochRun::start(const Setup& setup, const RunState& begin, uint
                      .on_error = o.on_error,
                      .digests = !o.audit_folder.empty(),
                      .mixer = std::move(mixer),
-                     .fetch = fetch,
-                     .reads_ahead = reads_ahead};
+                     .fetch = fetch};
   return EpochRun{.begin = encode_state(begin),
                   .skipped = skipped,
                   .steps = steps,

@@ -21,10 +21,10 @@ struct EndRun {
 };
 
 struct EpochRun {
-  /// Starts the threads. `skipped`: of this worker's steps, from `begin` on. `reads_ahead`: asks
-  /// for remote bytes at once, without a hurry.
+  /// Starts the threads. `skipped`: of this worker's steps, from `begin` on. `ahead`: nobody
+  /// waits for it yet.
   static Result<EpochRun> start(const Setup& setup, const RunState& begin, uint64_t skipped,
-                                SlotPool& pool, Timers& timers, bool reads_ahead = false);
+                                SlotPool& pool, Timers& timers, bool ahead);
   /// Whether it is what `start` would make.
   bool starts_at(const RunState& state, uint64_t steps_skipped) const;
 

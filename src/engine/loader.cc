@@ -55,7 +55,7 @@ class Loader::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status start_run();
-  void start_ahead(bool reads_ahead);
+  void start_ahead();
   void prepare_next_epoch();
   void end_run();
   void put(std::optional<EpochRun>& place, std::optional<EpochRun> run);
@@ -112,7 +112,7 @@ Status Loader::Impl::start_run() {
     current.swap(ahead);
   } else {
     put(ahead, std::nullopt);
-    HR_TRY(auto run, EpochRun::start(setup, begin, skipped, pool, timers));
+    HR_TRY(auto run, EpochRun::start(setup, begin, skipped, pool, timers, false));
     put(current, std::move(run));
   }
   if (o.audit_folder.empty()) return {};
@@ -128,9 +128,9 @@ Status Loader::Impl::start_run() {
 }
 
 /// An error would come again, in its place.
-void Loader::Impl::start_ahead(bool reads_ahead) {
+void Loader::Impl::start_ahead() {
   const RunState next = begin.at_epoch(begin.epoch + 1);
-  if (auto run = EpochRun::start(setup, next, 0, pool, timers, reads_ahead); run.ok())
+  if (auto run = EpochRun::start(setup, next, 0, pool, timers, true); run.ok())
     put(ahead, std::move(*run));
 }
 
@@ -140,10 +140,9 @@ void Loader::Impl::start_ahead(bool reads_ahead) {
 void Loader::Impl::prepare_next_epoch() {
   const Run& run = *current->run;
   if (run.is_remote() && !ended_once) return;
-  if (!ahead && run.is_remote() && run.has_planned_all()) start_ahead(true);
-  if (!run.has_room_for_next()) return;
-  if (!ahead) start_ahead(false);
-  if (ahead) ahead->run->make_first();
+  const bool has_room = run.has_room_for_next();
+  if (!ahead && (has_room || (run.is_remote() && run.has_planned_all()))) start_ahead();
+  if (ahead && has_room) ahead->run->make_first();
 }
 
 void Loader::Impl::end_run() {

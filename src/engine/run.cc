@@ -178,7 +178,8 @@ void Run::work() {
 bool Run::may_plan() const {
   if (planning_ || failed_ || planned_ == options_.steps) return false;
   const size_t depth = spans_ ? kMostAhead : options_.depth;
-  if (tickets_.size() >= (begun_ || options_.reads_ahead ? depth : 1)) return false;
+  const bool many = begun_ || (spans_ && options_.fetch->ahead);
+  if (tickets_.size() >= (many ? depth : 1)) return false;
   if (spans_) return tickets_.empty() || spans_->has_room();
   const uint64_t next_slot = tickets_.empty() ? 0 : tickets_.back()->ticket->slot_bytes();
   return tickets_.size() < 2 || slot_bytes_ + next_slot <= options_.memory_bytes;

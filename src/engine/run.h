@@ -61,7 +61,6 @@ struct RunOptions {
   bool digests = false;
   std::optional<RowMixer> mixer = {};
   std::optional<FetchOptions> fetch = {};  ///< of remote data sets
-  bool reads_ahead = false;  ///< asks for the bytes of many steps before next() is called
 };
 
 /// A finished batch, and the contents' digests if they were asked for.

@@ -79,7 +79,7 @@ void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,
 
   const uint32_t sample = rows.rows[row].id.sample;
   // More steps like the first would cut the parts into more requests, each of which waits.
-  const bool whole = steps_fetched_ > 1 || !options_.first_rows_first;
+  const bool whole = steps_fetched_ > 1 || options_.ahead;
   if (whole) part.span->want_rest(rows.deadline);
   part.span->want(view.index->sample_begin(sample), view.index->sample_end(sample), rows.deadline,
                   waiter);

@@ -27,8 +27,8 @@
 namespace headrace {
 
 struct FetchOptions {
-  bool whole_parts = false;            ///< or the rows' own bytes alone
-  bool first_rows_first = true;        ///< those of the first step before the rest of their parts
+  bool whole_parts = false;  ///< or the rows' own bytes alone
+  bool ahead = false;  ///< nobody waits yet: many steps at once, and not the first one's rows first
   std::shared_ptr<SpanMemory> memory;  ///< kept from epoch to epoch
 };
 
