@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import headrace as hr
 import pytest
-from program import ok, write_random_set
+from program import ok, run, write_random_set
 from servers.nginx import Nginx, nginx
 
 SHARDS, SAMPLES = 5, 90
@@ -186,6 +187,12 @@ def test_a_shard_that_is_gone_is_an_error_with_its_address(data_set: Path, tmp_p
 def test_a_server_that_is_not_there_is_an_error_soon():
     with pytest.raises(hr.Error, match=r"127\.0\.0\.1:9"):
         hr.open("http://127.0.0.1:9/set")
+
+
+def test_a_process_without_descriptors_left_is_told_so(server: Nginx):
+    few = (5, 5)
+    done = run("ls", server.url, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
+    assert done.returncode == 1 and b"raise `ulimit -n`" in done.stderr, done.stderr
 
 
 def test_dropping_a_loader_does_not_wait_for_a_slow_server(data_set: Path, tmp_path: Path):

@@ -8,7 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
+
+#include "io/system_error.h"
 
 namespace headrace {
 namespace {
@@ -35,7 +36,7 @@ TransferEvents::TransferEvents(CURLM* multi)
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_.is_open() || !wake_.is_open() || !watch(epoll_.get(), wake_.get(), EPOLLIN))
-    throw std::system_error(errno, std::generic_category(), "cannot wait for connections");
+    status_ = system_error("wait for", "connections", errno);
   curl().multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &TransferEvents::on_socket);
   curl().multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl().multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &TransferEvents::on_timer);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "headrace/result.h"
 #include "io/file.h"
 #include "io/http/curl.h"
 
@@ -16,13 +17,15 @@ class TransferEvents {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `multi` outlives this. Throws std::system_error if the process has no descriptors left.
+  /// `multi` outlives this.
   explicit TransferEvents(CURLM* multi);
   /// Curl calls nothing here any more, also while `multi` is cleaned up.
   ~TransferEvents();
   TransferEvents(const TransferEvents&) = delete;
   TransferEvents& operator=(const TransferEvents&) = delete;
 
+  /// An error: the process has no descriptors left, and nothing else may be called.
+  const Status& status() const { return status_; }
   /// Until some transfer went on, wake() was called or `until` has come.
   void wait(Clock::time_point until);
   void wake();
@@ -35,6 +38,7 @@ class TransferEvents {
   CURLM* const multi_;
   const File epoll_;
   const File wake_;
+  Status status_;
   std::optional<Clock::time_point> timer_;  // when curl wants to be called without an event
 };
 

@@ -54,6 +54,7 @@ bool TransferLoop::MoreUrgent::operator()(const JobPointer& a, const JobPointer&
 
 TransferLoop::TransferLoop(const FetcherOptions& options)
     : options_(options), multi_(curl().multi_init()), events_(multi_.get()) {
+  if (!events_.status().ok()) return;
   curl().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, 256L);
   const BlockSignals block;
   thread_ = std::thread([this] { run(); });
@@ -66,11 +67,14 @@ void TransferLoop::stop() {
     std::scoped_lock lock(mutex_);
     if (std::exchange(stopping_, true)) return;
   }
+  if (!thread_.joinable()) return;
   events_.wake();
   thread_.join();
 }
 
 void TransferLoop::start(HttpCall call, Fetcher::Done done) {
+  if (const Status& usable = events_.status(); !usable.ok())
+    return done(Error(usable.error()).at({.shard = call.object}));
   auto job = std::make_shared<Job>();
   job->request = call.request;
   job->call = std::move(call);
