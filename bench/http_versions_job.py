@@ -3,7 +3,6 @@ machine, to the same libcurl by either version. Headrace takes 1.1."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from curl import download, find_curl, whole_files
 from jobs import Bench
 from rounds import Contender, Table, take_turns
 from servers.buckets import free_port
+from servers.certificate import make_certificate, tls_lines
 from servers.nginx import nginx
 
 REQUESTS = 64  # at once: connections of 1.1, streams of a connection of 2
@@ -37,14 +37,12 @@ def measured(bench: Bench, curl: str, name: str, what: str, folder: Path, kind: 
         config.write_text(
             whole_files(f"https://127.0.0.1:{port}/{path.relative_to(folder)}" for path in files)
         )
-        tls = make_certificate(Path(scratch))
-        lines = (
-            f"listen 127.0.0.1:{port} ssl http2 backlog=1024; http2_max_concurrent_streams 256; "
-            f"ssl_certificate {tls}; ssl_certificate_key {tls};"
-        )
+        certificate, key = make_certificate(Path(scratch), "IP:127.0.0.1")
+        more = "http2 backlog=1024; http2_max_concurrent_streams 256"
+        lines = tls_lines(port, certificate, key, more)
 
         def rate(version: str) -> float:
-            words = [f"--{version}", "--cacert", str(tls)]
+            words = [f"--{version}", "--cacert", str(certificate)]
             done = download(curl, config, *words, connections=REQUESTS)
             return total / done.seconds / 1e6
 
@@ -60,25 +58,3 @@ def measured(bench: Bench, curl: str, name: str, what: str, folder: Path, kind: 
         with nginx(folder, Path(scratch) / "nginx", more=lines, as_installed=True):
             take_turns(table.contenders, bench.rounds)
     return table
-
-
-def make_certificate(folder: Path) -> Path:
-    """Key and certificate for this machine, in one file."""
-    path = folder / "tls.pem"
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-    ]
-    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
-    out = ["-keyout", str(path), "-out", str(folder / "certificate.pem")]
-    subprocess.run([*words, *name, *out], check=True, capture_output=True)
-    path.write_bytes(path.read_bytes() + (folder / "certificate.pem").read_bytes())
-    return path
