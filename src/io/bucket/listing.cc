@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 
 #include "base/digest.h"
 #include "base/try.h"
@@ -15,6 +16,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMostAtOnce = 16;
+constexpr size_t kMostEmpty = 1000;  // pages, one after the other
 
 class Listing {
  public:
@@ -26,17 +28,21 @@ class Listing {
            send_to(service_, fetcher_, [&] { return service_.list(request); }));
     if (!answer.is_success()) return service_.error("list", where, answer);
     HR_TRY(ListPage found, service_.parse_list(answer));
-    if (!found.next.empty() && found.next == request.token)
-      return Error{.code = Code::kFailure,
-                   .message = "the server gives the same page of the listing again and again",
-                   .origin = {.shard = where}};
+    if (!found.next.empty() && found.next == request.token) return in_circles(request);
     return found;
   }
 
-  /// The page that `request` asks for and all after it, added to `all`.
+  /// The page that `request` asks for and all after it, added to `all`. A server that goes in
+  /// circles begins a page as it began one before, or gives nothing again and again.
   Status walk(ListRequest request, ListPage* all) const {
+    std::unordered_set<std::string> begins;
+    size_t empty = 0;
     do {
       HR_TRY(ListPage found, page(request));
+      const std::string* first = first_of(found);
+      empty = first == nullptr ? empty + 1 : 0;
+      if (empty > kMostEmpty || (first != nullptr && !begins.insert(*first).second))
+        return in_circles(request);
       add(std::move(found), all);
       request.token = all->next;
     } while (!request.token.empty());
@@ -71,6 +77,18 @@ class Listing {
   }
 
  private:
+  Error in_circles(const ListRequest& request) const {
+    return {.code = Code::kFailure,
+            .message = "the server gives the same page of the listing again and again",
+            .origin = {.shard = service_.name() + "/" + request.prefix}};
+  }
+
+  /// nullptr: the page is empty, which services may give where they look at a part of the bucket.
+  static const std::string* first_of(const ListPage& page) {
+    if (!page.entries.empty()) return &page.entries.front().path;
+    return page.prefixes.empty() ? nullptr : &page.prefixes.front();
+  }
+
   static void add(ListPage found, ListPage* all) {
     std::move(found.entries.begin(), found.entries.end(), std::back_inserter(all->entries));
     std::move(found.prefixes.begin(), found.prefixes.end(), std::back_inserter(all->prefixes));

@@ -158,13 +158,26 @@ TEST(Fetcher, AServerThatIsNotThereIsSoonAnError) {
 }
 
 TEST(Fetcher, AStallIsAnErrorInBoundedTime) {
-  FetcherOptions options = quick();
-  options.max_attempts = 2;
-  Server server(always(Fault::stall_in_body), options);
-  std::vector<std::byte> bytes(1000);
-  const auto begin = std::chrono::steady_clock::now();
-  EXPECT_FALSE(server.source.read_at(0, bytes).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+  for (const Fault fault : {Fault::stall_in_body, Fault::slow_loris}) {
+    FetcherOptions options = quick();
+    options.max_attempts = 2;
+    Server server(always(fault), options);
+    std::vector<std::byte> bytes(4000);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(server.source.read_at(0, bytes).ok());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+    EXPECT_EQ(server.http.requests(), 2U);
+  }
+}
+
+TEST(Fetcher, AfterASlowLorisTheBytesComeFromAnotherAnswer) {
+  std::atomic<int> answers = 0;
+  Server server([&](const HostileServer::Request&) {
+    return answers++ == 0 ? Fault::slow_loris : Fault::none;
+  });
+  std::vector<std::byte> bytes(4000);
+  ASSERT_TRUE(server.source.read_at(0, bytes).ok());
+  EXPECT_TRUE(is_truth(0, bytes));
 }
 
 TEST(Fetcher, EndingItEndsItsCalls) {
@@ -195,7 +208,8 @@ TEST(Fetcher, ATrueAnswerOrAnErrorWhateverTheSchedule) {
       std::scoped_lock lock(mutex);
       if (static_cast<int>(random() % 10) < good_in_ten) return Fault::none;
       auto fault = static_cast<Fault>(random() % static_cast<uint64_t>(Fault::count));
-      const bool slow = fault == Fault::answer_503_later || fault == Fault::stall_in_body;
+      const bool slow = fault == Fault::answer_503_later || fault == Fault::stall_in_body ||
+                        fault == Fault::slow_loris;
       return slow ? Fault::reset_in_body : fault;
     });
     std::vector<std::vector<std::byte>> reads;

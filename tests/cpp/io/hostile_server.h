@@ -40,6 +40,7 @@ enum class Fault {
   whole_for_range,
   gzip_unasked,
   stall_in_body,
+  slow_loris,  // a byte now and then, of the header too
   another_version,
   redirect_to_itself,
   count
@@ -216,6 +217,12 @@ class HostileServer {
         send_all(connection, good + body.substr(0, body.size() / 2));
         while (!stopping_ && is_connected(connection)) let_it_arrive();
         return false;
+      case Fault::slow_loris:
+        for (const char byte : good + body) {
+          if (stopping_ || !send_all(connection, {&byte, 1})) return false;
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        return true;
       case Fault::another_version:
         return send_all(connection,
                         head(status, body.size(), other_tag + range_header(first, last)) +
