@@ -180,6 +180,53 @@ TEST(Fetcher, AfterASlowLorisTheBytesComeFromAnotherAnswer) {
   EXPECT_TRUE(is_truth(0, bytes));
 }
 
+// --- A second request beside one that is slow ----------------------------------------------------
+
+/// The first hundred answers, after which it is known what is usual, are good.
+HostileServer::Choose after_hundred(std::function<Fault(int)> choose) {
+  return [choose = std::move(choose),
+          next = std::make_shared<std::atomic<int>>(0)](const HostileServer::Request&) {
+    const int n = (*next)++;
+    return n < 100 ? Fault::none : choose(n - 100);
+  };
+}
+
+HostCounters counters(const Server& server) { return server.fetcher->counters().begin()->second; }
+
+/// One after the other; the seconds that they took.
+double read_many(const Server& server, int count) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) {
+    std::vector<std::byte> bytes(100);
+    EXPECT_TRUE(server.source.read_at(0, bytes).ok());
+    EXPECT_TRUE(is_truth(0, bytes));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(Fetcher, ALateAnswerIsOvertakenByASecondRequest) {
+  const Server server(after_hundred([](int n) { return n == 0 ? Fault::late : Fault::none; }));
+  read_many(server, 100);
+  EXPECT_LT(read_many(server, 1), 0.3);
+  EXPECT_EQ(counters(server).hedges, 1U);
+}
+
+TEST(Fetcher, SecondRequestsAreOneInTwenty) {
+  const Server server(after_hundred([](int) { return Fault::late; }));
+  read_many(server, 100);
+  read_many(server, 12);
+  EXPECT_GE(counters(server).hedges, 2U);
+  EXPECT_LE(counters(server).hedges, 1 + counters(server).requests / 20);
+}
+
+TEST(Fetcher, SlowDownIsHeededAlsoOfASecondRequest) {
+  const Server server(
+      after_hundred([](int n) { return n == 0 ? Fault::late : Fault::answer_429; }));
+  read_many(server, 100);
+  read_many(server, 1);
+  EXPECT_EQ(counters(server).throttled, 1U);
+}
+
 TEST(Fetcher, EndingItEndsItsCalls) {
   HostileServer http(kBytes, always(Fault::stall_in_body));
   std::vector<std::byte> bytes(1000);
@@ -208,8 +255,9 @@ TEST(Fetcher, ATrueAnswerOrAnErrorWhateverTheSchedule) {
       std::scoped_lock lock(mutex);
       if (static_cast<int>(random() % 10) < good_in_ten) return Fault::none;
       auto fault = static_cast<Fault>(random() % static_cast<uint64_t>(Fault::count));
-      const bool slow = fault == Fault::answer_503_later || fault == Fault::stall_in_body ||
-                        fault == Fault::slow_loris;
+      constexpr Fault kSlow[] = {Fault::answer_503_later, Fault::stall_in_body, Fault::late,
+                                 Fault::slow_loris};
+      const bool slow = std::ranges::find(kSlow, fault) != std::end(kSlow);
       return slow ? Fault::reset_in_body : fault;
     });
     std::vector<std::vector<std::byte>> reads;

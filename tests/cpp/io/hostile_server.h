@@ -40,6 +40,7 @@ enum class Fault {
   whole_for_range,
   gzip_unasked,
   stall_in_body,
+  late,        // right, after 400 ms
   slow_loris,  // a byte now and then, of the header too
   another_version,
   redirect_to_itself,
@@ -217,6 +218,9 @@ class HostileServer {
         send_all(connection, good + body.substr(0, body.size() / 2));
         while (!stopping_ && is_connected(connection)) let_it_arrive();
         return false;
+      case Fault::late:
+        for (int i = 0; i < 200 && !stopping_; ++i) let_it_arrive();
+        return send_all(connection, good + body);
       case Fault::slow_loris:
         for (const char byte : good + body) {
           if (stopping_ || !send_all(connection, {&byte, 1})) return false;
