@@ -54,6 +54,12 @@ class ByteSource {
   /// thread, maybe before this returns; it must be short. `into` and the source live until then.
   virtual void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                           const Done& done) const;
+  /// The same, but never streams the whole object for it: where nothing else is left, the answer is
+  /// Code::kUsage and is_spooled() says so. For who shares the stream with other processes.
+  virtual void start_range(uint64_t offset, MutableBytes into, Deadline deadline,
+                           const Done& done) const {
+    start_read(offset, into, deadline, done);
+  }
   /// Names the very bytes of this object, for caches: two sources with one identity are equal byte
   /// for byte. Empty: the bytes cannot be told from others (a server without ETag), or a cache
   /// would not help.

@@ -3,6 +3,7 @@ lengths, breaks, and changes what it serves. Objects are streamed once, into tem
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -136,6 +137,40 @@ def test_what_the_cache_keeps_is_not_streamed_again(server: PlainServer, tmp_pat
     before = len(server.requests())
     assert read() == SHARDS * SAMPLES
     assert len(server.requests()) == before
+
+
+READER = """
+import hashlib, sys, warnings
+import headrace as hr
+warnings.simplefilter("ignore")
+place, cache, seed = sys.argv[1:]
+loader = hr.open(place, cache=cache).shuffle(seed=int(seed)).batch(8).loader(threads=1)
+read = [(key, bytes(row)) for batch in loader for key, row in zip(batch.keys, batch["bin"])]
+print(hashlib.sha256(repr(sorted(read)).encode()).hexdigest())
+"""
+
+
+def reader(place: str, cache: Path, seed: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", READER, place, str(cache), str(seed)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    return out.strip()
+
+
+@QUIET
+@pytest.mark.parametrize("place", ["", "/" + ALL], ids=["manifest", "shards"])
+def test_one_of_eight_processes_with_a_cache_streams_a_shard(
+    misbehaving: Misbehaving, data_set: Path, tmp_path: Path, place: str
+):
+    want = hashlib.sha256(repr(sorted(rows(shuffled(data_set)))).encode()).hexdigest()
+    readers = [reader(misbehaving.url + place, tmp_path / "cache", seed) for seed in range(8)]
+    assert {answer(process) for process in readers} == {want}
+    streamed = [path for path in misbehaving.whole if path.endswith(".tar")]
+    assert sorted(streamed) == [f"/part-{number}.tar" for number in range(SHARDS)]
 
 
 def test_memory_does_not_grow_with_the_object(tmp_path: Path):

@@ -16,6 +16,9 @@
 namespace headrace {
 namespace {
 
+// The byte that whoever streams the whole object locks. The first one is locked to write a header.
+constexpr uint64_t kStreamLock = 1;
+
 // A lock on [offset, offset + 1). False: another has it. Where a file system has no such locks,
 // everybody gets them: granules may be fetched twice then, which is waste and no harm.
 bool set_lock(int descriptor, short type, uint64_t offset, bool wait) {
@@ -43,8 +46,9 @@ Result<EntryHeader> read_header(const File& file, const std::string& path) {
   return decode_entry_header(as_bytes(bytes), path);
 }
 
-// Writes the header into a file that has just been made, if nobody else has meanwhile. Afterwards
-// the file has its full size, all holes.
+// Writes the header into a file that has just been made, if nobody else has meanwhile. Before that
+// the file has its full size, all holes: whoever sees a header keeps granules here, and nothing may
+// go wrong any more.
 Status begin_file(const File& file, const EntryHeader& header, const std::string& path) {
   set_lock(file.get(), F_WRLCK, 0, true);
   struct stat info;
@@ -53,8 +57,8 @@ Status begin_file(const File& file, const EntryHeader& header, const std::string
     begun = system_error("look at", path, errno);
   } else if (info.st_size == 0) {
     const std::string bytes = encode_entry_header(header);
-    if (!write_at(file.get(), as_bytes(bytes), 0) ||
-        ::ftruncate(file.get(), static_cast<off_t>(header.file_bytes())) != 0) {
+    if (::ftruncate(file.get(), static_cast<off_t>(header.file_bytes())) != 0 ||
+        !write_at(file.get(), as_bytes(bytes), 0)) {
       begun = system_error("write", path, errno);
       [[maybe_unused]] const int emptied = ::ftruncate(file.get(), 0);
     }
@@ -187,6 +191,16 @@ bool CacheFile::try_lock(uint64_t granule) {
 
 void CacheFile::unlock(uint64_t granule) {
   set_lock(file_.get(), F_UNLCK, record_offset(granule), false);
+}
+
+bool CacheFile::try_lock_stream() { return set_lock(file_.get(), F_WRLCK, kStreamLock, false); }
+
+void CacheFile::unlock_stream() { set_lock(file_.get(), F_UNLCK, kStreamLock, false); }
+
+int64_t CacheFile::last_change() const {
+  struct stat info = {};
+  if (::fstat(file_.get(), &info) != 0) return 0;
+  return info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;
 }
 
 Status CacheFile::allocate(uint64_t first, uint64_t last) {

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "io/cache/cached_source.h"
 
@@ -12,9 +15,7 @@ using std::chrono::milliseconds;
 // How often somebody else's granule is looked at: soon, then less and less often.
 constexpr milliseconds kFirstLook(1);
 constexpr milliseconds kSlowestLook(20);
-// A process that holds a granule for this long may be stopped or cut off: nobody waits for it for
-// ever.
-constexpr std::chrono::seconds kMostPatience(30);
+constexpr Deadline kLast = std::numeric_limits<Deadline>::max();
 
 }  // namespace
 
@@ -51,7 +52,9 @@ class CachedReads::Read {
 struct CachedReads::Request {
   uint64_t first = 0;
   uint64_t last = 0;
+  Deadline deadline = kNow;
   bool keep = false;
+  bool may_stream = false;  // the whole object for it
   uint64_t bytes = 0;
   std::shared_ptr<std::byte[]> memory = {};
 };
@@ -135,18 +138,20 @@ std::vector<CachedReads::ReadPointer> CachedReads::land(uint64_t granule) {
   return std::move(flights_.extract(granule).mapped());
 }
 
+uint64_t CachedReads::granules_a_request() const {
+  return std::max<uint64_t>(1, cache_->options_.request_bytes / file_->header().granule_bytes);
+}
+
 // Fetches those of the granules that no other process does; `granules` are in order.
 void CachedReads::claim(const std::vector<uint64_t>& granules, Deadline deadline) {
-  const EntryHeader& header = file_->header();
-  const uint64_t most =
-      std::max<uint64_t>(1, cache_->options_.request_bytes / header.granule_bytes);
+  const uint64_t most = granules_a_request();
   std::vector<uint64_t> run;
   const auto end_run = [&] {
     if (!run.empty()) fetch(run.front(), run.back(), deadline);
     run.clear();
   };
   for (const uint64_t granule : granules) {
-    if (!file_->try_lock(granule)) {
+    if (!may_fetch() || !file_->try_lock(granule)) {
       look_again(granule, deadline, Clock::now(), kFirstLook);
       continue;
     }
@@ -164,17 +169,18 @@ void CachedReads::claim(const std::vector<uint64_t>& granules, Deadline deadline
   end_run();
 }
 
-// Another process has the granule: it comes, or its holder goes away, or takes too long.
+// Another process has the granule, or the turn: it comes, or its holder goes away, or takes too
+// long.
 void CachedReads::look_again(uint64_t granule, Deadline deadline, Clock::time_point since,
                              milliseconds delay) {
   cache_->threads().post_after(delay, [=, self = shared_from_this()] {
     if (self->file_->check(granule) == CacheFile::Found::kHere)
       return self->deliver_from_file(granule, self->land(granule));
-    if (self->file_->try_lock(granule)) {
+    if (self->may_fetch() && self->file_->try_lock(granule)) {
       self->file_->unlock(granule);
       return self->claim({granule}, deadline);
     }
-    if (Clock::now() - since < kMostPatience)
+    if (Clock::now() - std::max(since, self->last_progress()) < self->cache_->options_.patience)
       return self->look_again(granule, deadline, since, std::min(2 * delay, kSlowestLook));
     for (const ReadPointer& read : self->land(granule)) self->stream(read, granule, granule);
   });
@@ -187,6 +193,62 @@ void CachedReads::deliver_from_file(uint64_t granule, const std::vector<ReadPoin
     else
       stream(read, granule, granule);
   }
+}
+
+// --- One stream of the whole object --------------------------------------------------------------
+
+// Whether this process may ask the store. Takes the turn if nobody has it. What is not kept is
+// everybody's own.
+bool CachedReads::may_fetch() {
+  if (!inner_->is_spooled() || !cache_->keeps()) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_turn_) return true;
+    has_turn_ = file_->try_lock_stream();
+    if (!has_turn_) return false;
+  }
+  fill(0);
+  return true;
+}
+
+bool CachedReads::has_turn() {
+  const std::lock_guard lock(mutex_);
+  return has_turn_;
+}
+
+// Reads what the cache has not, from granule `first` on, so that nobody else need stream it, and
+// ends the turn. Once closed, it ends with this object, when the last read under way has its bytes.
+void CachedReads::fill(uint64_t first) {
+  if (closed_) return;
+  const EntryHeader& header = file_->header();
+  const uint64_t most = granules_a_request();
+  while (first < header.granules() && file_->has(first)) ++first;
+  if (first == header.granules() || !cache_->keeps()) return end_turn();
+  uint64_t end = first + 1;
+  while (end < header.granules() && end - first < most && !file_->has(end)) ++end;
+  const uint64_t offset = header.granule_begin(first);
+  const uint64_t bytes = std::min(header.granule_begin(end), header.object_bytes) - offset;
+  const auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes);
+  start(offset, {memory.get(), bytes}, kLast,
+        [self = shared_from_this(), memory, end](const Status& status) {
+          return status.ok() ? self->fill(end) : self->end_turn();
+        });
+}
+
+void CachedReads::end_turn() {
+  const std::lock_guard lock(mutex_);
+  has_turn_ = false;
+  file_->unlock_stream();
+}
+
+// When the file was last seen to have grown under another process's hands. A stream takes as long
+// as its object is large.
+Clock::time_point CachedReads::last_progress() {
+  if (!inner_->is_spooled()) return {};
+  const int64_t change = file_->last_change();
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(last_change_, change) != change) progressed_ = Clock::now();
+  return progressed_;
 }
 
 // --- From the store ------------------------------------------------------------------------------
@@ -214,17 +276,27 @@ void CachedReads::stream(const ReadPointer& read, uint64_t first, uint64_t last)
 void CachedReads::fetch(uint64_t first, uint64_t last, Deadline deadline) {
   const EntryHeader& header = file_->header();
   const uint64_t offset = header.granule_begin(first);
-  Request request{.first = first, .last = last};
+  Request request{.first = first, .last = last, .deadline = deadline};
   request.bytes = header.granule_begin(last) + header.granule_size(last) - offset;
   request.keep = cache_->keeps() && cache_->take(request.bytes) && allocate(first, last);
   request.memory = std::make_shared_for_overwrite<std::byte[]>(request.bytes);
-  (request.keep ? cache_->fetched_bytes_ : cache_->streamed_bytes_) += request.bytes;
+  request.may_stream = !request.keep || has_turn();
   const MutableBytes into(request.memory.get(), request.bytes);
-  inner_->start_read(
-      offset, into, deadline, [self = shared_from_this(), request](const Status& status) mutable {
-        post(std::move(self),
-             [request, status](CachedReads& reads) { reads.fetched(request, status); });
-      });
+  const auto done = [self = shared_from_this(), request](const Status& status) mutable {
+    post(std::move(self),
+         [request, status](CachedReads& reads) { reads.answered(request, status); });
+  };
+  if (request.may_stream) return inner_->start_read(offset, into, deadline, done);
+  inner_->start_range(offset, into, deadline, done);
+}
+
+void CachedReads::answered(const Request& request, const Status& status) {
+  const bool no_ranges = !status.ok() && status.error().code == Code::kUsage;
+  if (!no_ranges || request.may_stream) return fetched(request, status);
+  std::vector<uint64_t> granules(request.last - request.first + 1);
+  std::iota(granules.begin(), granules.end(), request.first);
+  for (const uint64_t granule : granules) file_->unlock(granule);
+  claim(granules, request.deadline);
 }
 
 bool CachedReads::allocate(uint64_t first, uint64_t last) {
@@ -234,6 +306,8 @@ bool CachedReads::allocate(uint64_t first, uint64_t last) {
 }
 
 void CachedReads::fetched(const Request& request, const Status& status) {
+  if (status.ok())
+    (request.keep ? cache_->fetched_bytes_ : cache_->streamed_bytes_) += request.bytes;
   const EntryHeader& header = file_->header();
   const uint64_t begin = header.granule_begin(request.first);
   bool keep = request.keep && status.ok();

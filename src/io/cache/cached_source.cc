@@ -46,6 +46,10 @@ CachedSource::CachedSource(std::shared_ptr<NodeCache> cache,
       path_(std::move(path)),
       header_(std::move(header)) {}
 
+CachedSource::~CachedSource() {
+  if (const auto* mine = reads_.find(); mine != nullptr && *mine) (*mine)->close();
+}
+
 CachedReads* CachedSource::reads() const {
   const auto& mine = reads_.get([this] {
     auto file = CacheFile::open(path_, header_);

@@ -1,6 +1,7 @@
 // A source that reads through the NodeCache, and CachedReads, which does the work in one process.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -14,7 +15,14 @@
 namespace headrace {
 
 /// Reads of one object by one process: single flight in the process by `flights_`, on the node by
-/// the locks of the CacheFile. Thread-safe. Lives while a read or a request is under way.
+/// the locks of the CacheFile.
+///
+/// Where the server serves no ranges, one process of the node has the turn: it streams the object,
+/// reads all of it in order, so that the cache has all of it, and gives the turn up. The others
+/// take from the cache what they wait for. Who closes the object gives it up too: what was not kept
+/// by then another process has to stream anew.
+///
+/// Thread-safe. Lives while a read or a request is under way.
 class CachedReads : public std::enable_shared_from_this<CachedReads> {
  public:
   CachedReads(std::shared_ptr<NodeCache> cache, std::shared_ptr<const ByteSource> inner,
@@ -26,6 +34,8 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   uint64_t read_present(uint64_t offset, MutableBytes into);
   void start(uint64_t offset, MutableBytes into, Deadline deadline, const ByteSource::Done& done);
   void will_need(uint64_t offset, uint64_t size) const { file_->will_need(offset, size); }
+  /// Nobody will start another read.
+  void close() { closed_ = true; }
 
  private:
   class Read;
@@ -39,6 +49,7 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
                   std::chrono::milliseconds delay);
   void fetch(uint64_t first, uint64_t last, Deadline deadline);
   bool allocate(uint64_t first, uint64_t last);
+  void answered(const Request& request, const Status& status);
   void fetched(const Request& request, const Status& status);
   std::vector<ReadPointer> land(uint64_t granule);
   void deliver_from_file(uint64_t granule, const std::vector<ReadPointer>& reads);
@@ -46,20 +57,32 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   static void post(std::shared_ptr<CachedReads> self, Task task);
   void stream(const ReadPointer& read, uint64_t first, uint64_t last);
 
+  bool may_fetch();
+  bool has_turn();
+  void fill(uint64_t first);
+  void end_turn();
+  std::chrono::steady_clock::time_point last_progress();
+
   MutableBytes part_of(const Read& read, uint64_t first, uint64_t last, uint64_t* offset) const;
   CacheFile::Found read_part(const Read& read, uint64_t granule);
+  uint64_t granules_a_request() const;
 
   const std::shared_ptr<NodeCache> cache_;
   const std::shared_ptr<const ByteSource> inner_;
   const std::unique_ptr<CacheFile> file_;
   std::mutex mutex_;
   std::map<uint64_t, std::vector<ReadPointer>> flights_;  // granule -> who waits for it
+  std::atomic<bool> closed_{false};
+  bool has_turn_ = false;
+  int64_t last_change_ = 0;  // of the file, and when that was seen:
+  std::chrono::steady_clock::time_point progressed_{};
 };
 
 class CachedSource final : public ByteSource {
  public:
   CachedSource(std::shared_ptr<NodeCache> cache, std::shared_ptr<const CacheLease> lease,
                std::unique_ptr<ByteSource> inner, std::string path, EntryHeader header);
+  ~CachedSource() override;
 
   const std::string& name() const override { return inner_->name(); }
   uint64_t size() const override { return inner_->size(); }

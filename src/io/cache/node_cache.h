@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,9 @@ struct CacheOptions {
   uint32_t granule_bytes = 1 << 20;
   /// Neighbouring granules become one request of at most this size.
   uint64_t request_bytes = 8 << 20;
+  /// A process that has held a granule for this long may be stopped or cut off: the others wait no
+  /// longer for it.
+  std::chrono::milliseconds patience = std::chrono::seconds(30);
 };
 
 /// The folder of HEADRACE_CACHE unless `folder` names one ("off": none), and the limits of

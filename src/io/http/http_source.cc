@@ -43,11 +43,23 @@ void HttpSource::start_read(uint64_t offset, MutableBytes into, Deadline deadlin
   if (Status status = ranges_.check(offset, into.size()); !status.ok() || into.empty())
     return done(std::move(status));
   if (streams()) return download()->read(*fetcher_, offset, into, deadline, done);
+  start_range(offset, into, deadline, [=, this](Status status) {
+    if (status.ok() || status.error().code != Code::kUsage) return done(std::move(status));
+    download()->read(*fetcher_, offset, into, deadline, done);
+  });
+}
+
+void HttpSource::start_range(uint64_t offset, MutableBytes into, Deadline deadline,
+                             const Done& done) const {
+  if (streams())
+    return done(Error{.code = Code::kUsage,
+                      .message = "the server serves no ranges",
+                      .origin = {.shard = name(), .offset = offset}});
   ranges_.start_read(offset, into, deadline, [=, this](Status status) {
     if (status.ok()) object_->service().serves = true;
-    if (status.ok() || status.error().code != Code::kUsage) return done(std::move(status));
-    if (!streams_.exchange(true)) object_->note_streaming();
-    download()->read(*fetcher_, offset, into, deadline, done);
+    const bool refused = !status.ok() && status.error().code == Code::kUsage;
+    if (refused && !streams_.exchange(true)) object_->note_streaming();
+    done(std::move(status));
   });
 }
 

@@ -31,6 +31,8 @@ class HttpSource final : public ByteSource {
   bool is_spooled() const override { return streams(); }
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                   const Done& done) const override;
+  void start_range(uint64_t offset, MutableBytes into, Deadline deadline,
+                   const Done& done) const override;
   std::string identity() const override;
 
  private:

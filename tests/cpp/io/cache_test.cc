@@ -1,9 +1,6 @@
-// The node cache on real files, with real processes that fork, are killed, and fill disks. The
-// store below it is made here: it counts each byte that is read, in memory that processes share,
-// and waits or fails when told to.
+// The node cache on real files, with real processes that fork, are killed, and fill disks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,124 +13,17 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
-#include <numeric>
 #include <random>
 #include <thread>
 
 #include "child_process.h"
+#include "counting_server.h"
 #include "io/cache/cached_source.h"
 #include "io/cache/node_cache.h"
 #include "temporary_folder.h"
 
 namespace headrace {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr uint32_t kGranule = 4096;
-constexpr const char* kRoot = "test://bucket/set";
-
-std::byte byte_at(uint64_t object, uint64_t offset) {
-  return static_cast<std::byte>((offset * 2654435761u + object * 40503u) >> 7 & 0xff);
-}
-
-/// How often each granule was read, and when to fail. In memory that forked processes share.
-class Server {
- public:
-  explicit Server(uint64_t bytes, uint64_t objects = 1) : bytes_(bytes), objects_(objects) {
-    counts_ = static_cast<std::atomic<uint32_t>*>(
-        ::mmap(nullptr, memory(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  }
-  ~Server() { ::munmap(counts_, memory()); }
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
-
-  uint64_t bytes() const { return bytes_; }
-  uint64_t objects() const { return objects_; }
-  uint64_t granules() const { return (bytes_ + kGranule - 1) / kGranule; }
-  std::atomic<uint32_t>& count(uint64_t object, uint64_t granule) {
-    return counts_[object * granules() + granule];
-  }
-  std::atomic<uint32_t>& requests() { return counts_[objects_ * granules()]; }
-  uint64_t most() const { return *std::max_element(counts_, counts_ + objects_ * granules()); }
-  uint64_t total() const {
-    return std::accumulate(counts_, counts_ + objects_ * granules(), uint64_t{0});
-  }
-
-  milliseconds delay{0};
-  std::atomic<int> failures{0};
-
- private:
-  size_t memory() const { return sizeof(uint32_t) * (objects_ * granules() + 1); }
-  const uint64_t bytes_;
-  const uint64_t objects_;
-  std::atomic<uint32_t>* counts_;
-};
-
-class ServedObject : public ByteSource {
- public:
-  ServedObject(Server& server, uint64_t object)
-      : server_(server),
-        object_(object),
-        name_(std::string(kRoot) + "/object-" + std::to_string(object) + ".tar") {}
-
-  const std::string& name() const override { return name_; }
-  uint64_t size() const override { return server_.bytes(); }
-  bool is_remote() const override { return true; }
-  std::string identity() const override { return name_ + " v1"; }
-  void will_need(uint64_t, uint64_t) const override {}
-  Status read_at(uint64_t offset, MutableBytes into) const override {
-    std::promise<Status> answer;
-    start_read(offset, into, kNow, [&](Status status) { answer.set_value(std::move(status)); });
-    return answer.get_future().get();
-  }
-  void start_read(uint64_t offset, MutableBytes into, Deadline, const Done& done) const override {
-    std::thread([this, offset, into, done] {
-      std::this_thread::sleep_for(server_.delay);
-      if (server_.failures.fetch_sub(1) > 0) return done(Error{.message = "the server is down"});
-      for (uint64_t i = 0; i < into.size(); ++i) into[i] = byte_at(object_, offset + i);
-      ++server_.requests();
-      for (uint64_t g = offset / kGranule; g * kGranule < offset + into.size(); ++g)
-        ++server_.count(object_, g);
-      done({});
-    }).detach();
-  }
-
- private:
-  Server& server_;
-  const uint64_t object_;
-  const std::string name_;
-};
-
-CacheOptions options(const std::string& folder) {
-  return {.folder = folder,
-          .limits = {.bytes = 0, .reserve = 0},
-          .granule_bytes = kGranule,
-          .request_bytes = 4 * kGranule};
-}
-
-/// A cache that this process has open, and its sources.
-struct Reader {
-  Reader(Server& served, const CacheOptions& with)
-      : server(served), cache(NodeCache::open(with)), lease(cache->lease(kRoot)) {}
-  std::unique_ptr<ByteSource> open(uint64_t object = 0) {
-    return cache->wrap(std::make_unique<ServedObject>(server, object), lease);
-  }
-  Server& server;
-  std::shared_ptr<NodeCache> cache;
-  std::shared_ptr<const CacheLease> lease;
-};
-
-::testing::AssertionResult reads_right(const ByteSource& source, uint64_t object, uint64_t offset,
-                                       uint64_t size) {
-  std::vector<std::byte> bytes(size);
-  if (const Status status = source.read_at(offset, bytes); !status.ok())
-    return ::testing::AssertionFailure() << status.error().to_string();
-  for (uint64_t i = 0; i < size; ++i)
-    if (bytes[i] != byte_at(object, offset + i))
-      return ::testing::AssertionFailure() << "wrong byte at " << offset + i;
-  return ::testing::AssertionSuccess();
-}
 
 std::string only_object_file(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -143,7 +33,7 @@ std::string only_object_file(const std::string& folder) {
 
 TEST(NodeCache, ReadsFromTheStoreOnce) {
   const TemporaryFolder folder;
-  Server server(10 * kGranule + 77);
+  CountingServer server(10 * kGranule + 77);
   {
     Reader reader(server, options(folder.path()));
     const auto source = reader.open();
@@ -168,7 +58,7 @@ TEST(NodeCache, ReadsFromTheStoreOnce) {
 
 TEST(NodeCache, CutsLargeReadsIntoRequests) {
   const TemporaryFolder folder;
-  Server server(10 * kGranule);
+  CountingServer server(10 * kGranule);
   Reader reader(server, options(folder.path()));
   EXPECT_TRUE(reads_right(*reader.open(), 0, 0, server.bytes()));
   EXPECT_EQ(server.requests(), 3u);  // 4 + 4 + 2 granules
@@ -176,7 +66,7 @@ TEST(NodeCache, CutsLargeReadsIntoRequests) {
 
 TEST(NodeCache, LeavesWhatItCannotTellApart) {
   const TemporaryFolder folder;
-  Server server(kGranule);
+  CountingServer server(kGranule);
   Reader reader(server, options(folder.path()));
   class Nameless : public ServedObject {
    public:
@@ -200,7 +90,7 @@ TEST(NodeCache, LeavesWhatItCannotTellApart) {
 
 TEST(NodeCache, StartsReadsWithoutWaiting) {
   const TemporaryFolder folder;
-  Server server(64 * kGranule);
+  CountingServer server(64 * kGranule);
   server.delay = milliseconds(200);
   Reader reader(server, options(folder.path()));
   const auto source = reader.open();
@@ -219,7 +109,7 @@ TEST(NodeCache, StartsReadsWithoutWaiting) {
 
 TEST(NodeCache, ThreadsShareOneRequest) {
   const TemporaryFolder folder;
-  Server server(40 * kGranule);
+  CountingServer server(40 * kGranule);
   server.delay = milliseconds(5);
   Reader reader(server, options(folder.path()));
   const auto source = reader.open();
@@ -239,7 +129,7 @@ TEST(NodeCache, ThreadsShareOneRequest) {
 
 TEST(NodeCache, GivesTheStoresErrorsAndTriesAgainLater) {
   const TemporaryFolder folder;
-  Server server(4 * kGranule);
+  CountingServer server(4 * kGranule);
   Reader reader(server, options(folder.path()));
   const auto source = reader.open();
   server.failures = 1;
@@ -251,28 +141,9 @@ TEST(NodeCache, GivesTheStoresErrorsAndTriesAgainLater) {
   EXPECT_TRUE(reads_right(*source, 0, 0, server.bytes()));
 }
 
-// Reads all objects whole, in pieces of any size, in an order of its own.
-bool read_everything(Server& server, const CacheOptions& with, unsigned seed) {
-  Reader reader(server, with);
-  std::mt19937 random(seed);
-  std::vector<uint64_t> order(server.objects());
-  std::iota(order.begin(), order.end(), uint64_t{0});
-  std::ranges::shuffle(order, random);
-  for (const uint64_t object : order) {
-    const auto source = reader.open(object);
-    std::vector<uint64_t> cuts{0, server.bytes()};
-    for (int i = 0; i < 30; ++i) cuts.push_back(random() % server.bytes());
-    std::ranges::sort(cuts);
-    for (size_t i = 1; i < cuts.size(); ++i)
-      if (!reads_right(*source, object, cuts[i - 1], cuts[i] - cuts[i - 1])) return false;
-  }
-  const CacheCounters counters = reader.cache->counters();
-  return counters.damaged == 0 && counters.streamed_bytes == 0 && counters.trouble.empty();
-}
-
 TEST(NodeCache, EightProcessesFetchEachByteOnce) {
   const TemporaryFolder folder;
-  Server server(50 * kGranule + 1, 10);
+  CountingServer server(50 * kGranule + 1, 10);
   server.delay = milliseconds(2);
   std::vector<pid_t> children;
   for (unsigned i = 0; i < 8; ++i)
@@ -285,7 +156,7 @@ TEST(NodeCache, EightProcessesFetchEachByteOnce) {
 
 TEST(NodeCache, KilledProcessesLoseOnlyWhatTheyWereFetching) {
   const TemporaryFolder folder;
-  Server server(50 * kGranule + 1, 20);
+  CountingServer server(50 * kGranule + 1, 20);
   server.delay = milliseconds(3);
   std::vector<pid_t> children;
   unsigned seed = 0;
@@ -315,7 +186,7 @@ TEST(NodeCache, KilledProcessesLoseOnlyWhatTheyWereFetching) {
 
 TEST(NodeCache, KillingAllAtAnyPointLeavesNoDamage) {
   const TemporaryFolder folder;
-  Server server(200 * kGranule + 5);
+  CountingServer server(200 * kGranule + 5);
   std::mt19937 random(7);
   for (int round = 0; round < 40; ++round) {
     std::vector<pid_t> children;
@@ -334,12 +205,13 @@ TEST(NodeCache, ChildrenAfterForkReadAndFetch) {
   GTEST_SKIP() << "ThreadSanitizer allows no threads in a child of a process that has some";
 #endif
   const TemporaryFolder folder;
-  Server server(30 * kGranule);
+  CountingServer server(30 * kGranule);
   server.delay = milliseconds(2);
   Reader reader(server, options(folder.path()));
   const auto source = reader.open();
   EXPECT_TRUE(reads_right(*source, 0, 0, 10 * kGranule));  // its threads are running now
   std::vector<pid_t> children;
+  children.reserve(4);
   for (int i = 0; i < 4; ++i)
     children.push_back(in_child_with_threads_here([&] {
       const auto fresh = reader.open();
@@ -353,7 +225,7 @@ TEST(NodeCache, ChildrenAfterForkReadAndFetch) {
 
 TEST(NodeCache, KilledHoldersGranuleIsTakenOverAtOnce) {
   const TemporaryFolder folder;
-  Server server(kGranule);
+  CountingServer server(kGranule);
   server.delay = milliseconds(60000);
   const pid_t child = in_child([&] { return read_everything(server, options(folder.path()), 1); });
   std::this_thread::sleep_for(milliseconds(200));
@@ -365,6 +237,23 @@ TEST(NodeCache, KilledHoldersGranuleIsTakenOverAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1000));
 }
 
+TEST(NodeCache, NobodyWaitsForeverForWhoIsStopped) {
+  const TemporaryFolder folder;
+  CountingServer server(kGranule);
+  server.delay = milliseconds(60000);
+  const pid_t child = in_child([&] { return read_everything(server, options(folder.path()), 1); });
+  std::this_thread::sleep_for(milliseconds(200));
+  ::kill(child, SIGSTOP);
+  server.delay = milliseconds(0);
+  CacheOptions impatient = options(folder.path());
+  impatient.patience = milliseconds(100);
+  Reader reader(server, impatient);
+  EXPECT_TRUE(reads_right(*reader.open(), 0, 0, server.bytes()));
+  EXPECT_EQ(reader.cache->counters().streamed_bytes, server.bytes());
+  ::kill(child, SIGKILL);
+  wait_for(child);
+}
+
 void change_file(const std::string& path, uint64_t offset, const std::string& bytes) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(file, 0);
@@ -374,7 +263,7 @@ void change_file(const std::string& path, uint64_t offset, const std::string& by
 }
 
 TEST(NodeCache, NoticesDamageAndFetchesAgain) {
-  Server server(20 * kGranule + 9);
+  CountingServer server(20 * kGranule + 9);
   const EntryHeader header{.object_bytes = server.bytes(),
                            .granule_bytes = kGranule,
                            .name = std::string(kRoot) + "/object-0.tar"};
@@ -416,7 +305,7 @@ TEST(NodeCache, NoticesDamageAndFetchesAgain) {
 
 TEST(NodeCache, CutWhileOpenIsFetchedAgain) {
   const TemporaryFolder folder;
-  Server server(20 * kGranule);
+  CountingServer server(20 * kGranule);
   Reader reader(server, options(folder.path()));
   const auto source = reader.open();
   EXPECT_TRUE(reads_right(*source, 0, 0, server.bytes()));
@@ -429,7 +318,7 @@ TEST(NodeCache, FullDiskMeansStreaming) {
   const TemporaryFolder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=256k") != 0)
     GTEST_SKIP() << "mounting is not allowed here";
-  Server server(100 * kGranule);
+  CountingServer server(100 * kGranule);
   {
     Reader reader(server, options(folder.path()));
     for (int epoch = 0; epoch < 3; ++epoch)
@@ -444,21 +333,26 @@ TEST(NodeCache, FullDiskMeansStreaming) {
 
 TEST(NodeCache, FileSizeLimitMeansStreaming) {
   const TemporaryFolder folder;
-  Server server(100 * kGranule);
-  const pid_t child = in_child([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{50 * kGranule, 50 * kGranule};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    Reader reader(server, options(folder.path()));
-    return reads_right(*reader.open(), 0, 0, server.bytes()) &&
-           !reader.cache->counters().trouble.empty();
-  });
-  EXPECT_EQ(wait_for(child), 0);
+  CountingServer server(100 * kGranule);
+  std::vector<pid_t> children;
+  children.reserve(3);
+  for (int i = 0; i < 3; ++i)
+    children.push_back(in_child([&] {
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{50 * kGranule, 50 * kGranule};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      Reader reader(server, options(folder.path()));
+      const auto source = reader.open();
+      return reads_right(*source, 0, 0, server.bytes()) &&
+             reads_right(*source, 0, 0, server.bytes()) &&
+             !reader.cache->counters().trouble.empty();
+    }));
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
 }
 
 TEST(NodeCache, ReserveIsKeptFree) {
   const TemporaryFolder folder;
-  Server server(10 * kGranule);
+  CountingServer server(10 * kGranule);
   CacheOptions all = options(folder.path());
   all.limits.reserve = uint64_t{1} << 60;
   Reader reader(server, all);
@@ -471,7 +365,7 @@ TEST(NodeCache, ReserveIsKeptFree) {
 TEST(NodeCache, UnusableFolderMeansStreaming) {
   const TemporaryFolder folder;
   write_file(folder / "file", "not a folder");
-  Server server(10 * kGranule);
+  CountingServer server(10 * kGranule);
   Reader reader(server, options(folder / "file/cache"));
   EXPECT_TRUE(reads_right(*reader.open(), 0, 0, server.bytes()));
   EXPECT_NE(reader.cache->counters().trouble, "");
@@ -497,7 +391,7 @@ class Eviction : public ::testing::Test {
   uint64_t fetches_of(uint64_t object) { return server_.count(object, 0); }
 
   TemporaryFolder folder_;
-  Server server_{kObject, 8};
+  CountingServer server_{kObject, 8};
 };
 
 TEST_F(Eviction, LeastRecentlyUsedDataSetGoesFirst) {
