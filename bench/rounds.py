@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+HANGS = 900  # seconds after which a peer's reader will never come
 
 
 @dataclass
@@ -108,7 +109,10 @@ def take_turns(contenders: Sequence[Contender], rounds: int) -> None:
 def python(script: str, *arguments: object) -> Any:
     """What a script of this folder prints as JSON, run in a fresh process."""
     command = [sys.executable, str(HERE / script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"{' '.join(command)}\nhas not ended after {HANGS} s") from None
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr}\nfailed")
     return json.loads(done.stdout.splitlines()[-1])
