@@ -85,8 +85,14 @@ size_t make_steps(const Filter& filter, int width, std::vector<int32_t>& memory)
   return static_cast<size_t>(pairs);
 }
 
-/// kLines lines at a time, which may be the same one. Reads up to kGroupBytes past their ends. The
-/// next ones are `ahead` bytes further; with them brought near meanwhile it takes half of the time.
+/// How far past a line's end is read: the last group may have fewer weights than others.
+inline size_t past_groups(const Filter& filter, int channels) {
+  return kGroupBytes + static_cast<size_t>(filter.taps) * static_cast<size_t>(channels);
+}
+
+/// kLines lines at a time, which may be the same one. Reads up to past_groups beyond their ends.
+/// The next ones are `ahead` bytes further; with them brought near meanwhile it takes half of the
+/// time.
 template <int kChannels, size_t kLines>
 void scale_groups(const uint8_t* const* in, const Filter& filter, const int32_t* steps,
                   size_t pairs, int width, size_t ahead, uint8_t* const* out) {

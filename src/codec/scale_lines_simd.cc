@@ -172,7 +172,7 @@ void scale_all(const Picture& from, const Filter& filter, int width, std::vector
 #if HWY_TARGET <= HWY_AVX3_DL
   if (groups_fit<kChannels>(filter, width)) {
     const size_t pairs = make_steps<kChannels>(filter, width, memory);
-    return by_four_lines(from, kGroupBytes, memory, out_stride, out,
+    return by_four_lines(from, past_groups(filter, kChannels), memory, out_stride, out,
                          [&](const uint8_t* const* in, uint8_t* const* to) {
                            scale_groups<kChannels, kLines>(in, filter, memory.data(), pairs, width,
                                                            kLines * from.stride, to);

@@ -16,9 +16,6 @@
 namespace headrace {
 namespace {
 
-// The byte that whoever streams the whole object locks. The first one is locked to write a header.
-constexpr uint64_t kStreamLock = 1;
-
 // A lock on [offset, offset + 1). False: another has it. Where a file system has no such locks,
 // everybody gets them: granules may be fetched twice then, which is waste and no harm.
 bool set_lock(int descriptor, short type, uint64_t offset, bool wait) {
@@ -193,14 +190,22 @@ void CacheFile::unlock(uint64_t granule) {
   set_lock(file_.get(), F_UNLCK, record_offset(granule), false);
 }
 
-bool CacheFile::try_lock_stream() { return set_lock(file_.get(), F_WRLCK, kStreamLock, false); }
+// A sign is the byte of the file that is locked; the first one is locked to write a header.
+bool CacheFile::try_lock(Sign sign) {
+  return set_lock(file_.get(), F_WRLCK, static_cast<uint64_t>(sign), false);
+}
 
-void CacheFile::unlock_stream() { set_lock(file_.get(), F_UNLCK, kStreamLock, false); }
+void CacheFile::unlock(Sign sign) {
+  set_lock(file_.get(), F_UNLCK, static_cast<uint64_t>(sign), false);
+}
 
-int64_t CacheFile::last_change() const {
-  struct stat info = {};
-  if (::fstat(file_.get(), &info) != 0) return 0;
-  return info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;
+bool CacheFile::is_locked(Sign sign) const {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(sign);
+  lock.l_len = 1;
+  return ::fcntl(file_.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 Status CacheFile::allocate(uint64_t first, uint64_t last) {

@@ -4,8 +4,8 @@
 // are there or not, and one that a power cut or a disk has damaged does not have its checksum. Each
 // process checks a granule once, when it first reads it.
 // Whoever fetches a granule holds a lock on its record (an open file description lock): it excludes
-// other processes and other CacheFiles, and goes with its process. So does the lock of whoever
-// streams the whole object, because its server serves no ranges.
+// other processes and other CacheFiles, and goes with its process (and the children that have
+// inherited its descriptor).
 //
 // Thread-safety: every method may be called from any thread. A lock belongs to the CacheFile, not
 // to a thread. Not usable in a child after fork().
@@ -48,10 +48,12 @@ class CacheFile {
   /// False: someone else has it.
   bool try_lock(uint64_t granule);
   void unlock(uint64_t granule);
-  bool try_lock_stream();
-  void unlock_stream();
-  /// Changes whenever anybody writes a granule.
-  int64_t last_change() const;
+  /// Locks that say something of the whole object; see StreamTurn.
+  enum class Sign : uint64_t { kTurn = 1, kPulse = 2 };
+  bool try_lock(Sign sign);
+  void unlock(Sign sign);
+  /// By another process or CacheFile.
+  bool is_locked(Sign sign) const;
   /// Takes room on the disk for granules first..last, so that a full disk shows before anything is
   /// fetched and others see what is used.
   Status allocate(uint64_t first, uint64_t last);

@@ -145,13 +145,15 @@ uint64_t CachedReads::granules_a_request() const {
 // Fetches those of the granules that no other process does; `granules` are in order.
 void CachedReads::claim(const std::vector<uint64_t>& granules, Deadline deadline) {
   const uint64_t most = granules_a_request();
+  const bool streams = inner_->is_spooled();
+  const bool is_ours = !streams || may_stream(deadline);
   std::vector<uint64_t> run;
   const auto end_run = [&] {
-    if (!run.empty()) fetch(run.front(), run.back(), deadline);
+    if (!run.empty()) fetch(run.front(), run.back(), deadline, streams);
     run.clear();
   };
   for (const uint64_t granule : granules) {
-    if (!may_fetch() || !file_->try_lock(granule)) {
+    if (!is_ours || !file_->try_lock(granule)) {
       look_again(granule, deadline, Clock::now(), kFirstLook);
       continue;
     }
@@ -162,7 +164,10 @@ void CachedReads::claim(const std::vector<uint64_t>& granules, Deadline deadline
       deliver_from_file(granule, land(granule));
       continue;
     }
-    if (found == CacheFile::Found::kDamaged) ++cache_->damaged_;
+    if (found == CacheFile::Found::kDamaged) {
+      ++cache_->damaged_;
+      file_->forget(granule);  // so that it is missing, for those too who fill the cache
+    }
     if (!run.empty() && (granule != run.back() + 1 || run.size() == most)) end_run();
     run.push_back(granule);
   }
@@ -176,11 +181,12 @@ void CachedReads::look_again(uint64_t granule, Deadline deadline, Clock::time_po
   cache_->threads().post_after(delay, [=, self = shared_from_this()] {
     if (self->file_->check(granule) == CacheFile::Found::kHere)
       return self->deliver_from_file(granule, self->land(granule));
-    if (self->may_fetch() && self->file_->try_lock(granule)) {
+    const bool is_ours = !self->inner_->is_spooled() || self->may_stream(deadline);
+    if (is_ours && self->file_->try_lock(granule)) {
       self->file_->unlock(granule);
       return self->claim({granule}, deadline);
     }
-    if (Clock::now() - std::max(since, self->last_progress()) < self->cache_->options_.patience)
+    if (self->turn_.is_worth_waiting(since))
       return self->look_again(granule, deadline, since, std::min(2 * delay, kSlowestLook));
     for (const ReadPointer& read : self->land(granule)) self->stream(read, granule, granule);
   });
@@ -197,58 +203,41 @@ void CachedReads::deliver_from_file(uint64_t granule, const std::vector<ReadPoin
 
 // --- One stream of the whole object --------------------------------------------------------------
 
-// Whether this process may ask the store. Takes the turn if nobody has it. What is not kept is
+// Whether this process may stream the object: takes the turn if nobody has it. What is not kept is
 // everybody's own.
-bool CachedReads::may_fetch() {
-  if (!inner_->is_spooled() || !cache_->keeps()) return true;
-  {
-    const std::lock_guard lock(mutex_);
-    if (has_turn_) return true;
-    has_turn_ = file_->try_lock_stream();
-    if (!has_turn_) return false;
-  }
-  fill(0);
+bool CachedReads::may_stream(Deadline deadline) {
+  if (!cache_->keeps()) return true;
+  const StreamTurn::Held held = turn_.take();
+  if (held != StreamTurn::Held::kSinceNow) return held == StreamTurn::Held::kAlready;
+  pulse();
+  fill(0, deadline);
   return true;
 }
 
-bool CachedReads::has_turn() {
-  const std::lock_guard lock(mutex_);
-  return has_turn_;
+// While the turn is held, the others see that this process lives.
+void CachedReads::pulse() {
+  if (!turn_.pulse()) return;
+  cache_->threads().post_after(cache_->options_.patience / 4, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->pulse();
+  });
 }
 
 // Reads what the cache has not, from granule `first` on, so that nobody else need stream it, and
-// ends the turn. Once closed, it ends with this object, when the last read under way has its bytes.
-void CachedReads::fill(uint64_t first) {
-  if (closed_) return;
+// ends the turn.
+void CachedReads::fill(uint64_t first, Deadline deadline) {
   const EntryHeader& header = file_->header();
   const uint64_t most = granules_a_request();
   while (first < header.granules() && file_->has(first)) ++first;
-  if (first == header.granules() || !cache_->keeps()) return end_turn();
+  if (first == header.granules() || closed_ || !cache_->keeps()) return turn_.end();
   uint64_t end = first + 1;
   while (end < header.granules() && end - first < most && !file_->has(end)) ++end;
   const uint64_t offset = header.granule_begin(first);
   const uint64_t bytes = std::min(header.granule_begin(end), header.object_bytes) - offset;
   const auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes);
-  start(offset, {memory.get(), bytes}, kLast,
+  start(offset, {memory.get(), bytes}, deadline,
         [self = shared_from_this(), memory, end](const Status& status) {
-          return status.ok() ? self->fill(end) : self->end_turn();
+          return status.ok() ? self->fill(end, kLast) : self->turn_.end();
         });
-}
-
-void CachedReads::end_turn() {
-  const std::lock_guard lock(mutex_);
-  has_turn_ = false;
-  file_->unlock_stream();
-}
-
-// When the file was last seen to have grown under another process's hands. A stream takes as long
-// as its object is large.
-Clock::time_point CachedReads::last_progress() {
-  if (!inner_->is_spooled()) return {};
-  const int64_t change = file_->last_change();
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(last_change_, change) != change) progressed_ = Clock::now();
-  return progressed_;
 }
 
 // --- From the store ------------------------------------------------------------------------------
@@ -273,14 +262,14 @@ void CachedReads::stream(const ReadPointer& read, uint64_t first, uint64_t last)
                      });
 }
 
-void CachedReads::fetch(uint64_t first, uint64_t last, Deadline deadline) {
+void CachedReads::fetch(uint64_t first, uint64_t last, Deadline deadline, bool streams) {
   const EntryHeader& header = file_->header();
   const uint64_t offset = header.granule_begin(first);
   Request request{.first = first, .last = last, .deadline = deadline};
   request.bytes = header.granule_begin(last) + header.granule_size(last) - offset;
   request.keep = cache_->keeps() && cache_->take(request.bytes) && allocate(first, last);
   request.memory = std::make_shared_for_overwrite<std::byte[]>(request.bytes);
-  request.may_stream = !request.keep || has_turn();
+  request.may_stream = !request.keep || streams;
   const MutableBytes into(request.memory.get(), request.bytes);
   const auto done = [self = shared_from_this(), request](const Status& status) mutable {
     post(std::move(self),
@@ -291,8 +280,10 @@ void CachedReads::fetch(uint64_t first, uint64_t last, Deadline deadline) {
 }
 
 void CachedReads::answered(const Request& request, const Status& status) {
-  const bool no_ranges = !status.ok() && status.error().code == Code::kUsage;
+  const bool no_ranges =
+      !status.ok() && status.error().code == Code::kUsage && inner_->is_spooled();
   if (!no_ranges || request.may_stream) return fetched(request, status);
+  // As a stream, when it is this process's turn.
   std::vector<uint64_t> granules(request.last - request.first + 1);
   std::iota(granules.begin(), granules.end(), request.first);
   for (const uint64_t granule : granules) file_->unlock(granule);

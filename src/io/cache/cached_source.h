@@ -11,23 +11,27 @@
 
 #include "io/cache/cache_file.h"
 #include "io/cache/node_cache.h"
+#include "io/cache/stream_turn.h"
 
 namespace headrace {
 
 /// Reads of one object by one process: single flight in the process by `flights_`, on the node by
 /// the locks of the CacheFile.
 ///
-/// Where the server serves no ranges, one process of the node has the turn: it streams the object,
-/// reads all of it in order, so that the cache has all of it, and gives the turn up. The others
-/// take from the cache what they wait for. Who closes the object gives it up too: what was not kept
-/// by then another process has to stream anew.
+/// Where the server serves no ranges, one process of the node has the turn (StreamTurn): it streams
+/// the object, reads all of it in order, so that the cache has all of it, and ends the turn. The
+/// others take from the cache what they wait for. Who closes the object ends it too: what was not
+/// kept by then another process has to stream anew.
 ///
 /// Thread-safe. Lives while a read or a request is under way.
 class CachedReads : public std::enable_shared_from_this<CachedReads> {
  public:
   CachedReads(std::shared_ptr<NodeCache> cache, std::shared_ptr<const ByteSource> inner,
               std::unique_ptr<CacheFile> file)
-      : cache_(std::move(cache)), inner_(std::move(inner)), file_(std::move(file)) {}
+      : cache_(std::move(cache)),
+        inner_(std::move(inner)),
+        file_(std::move(file)),
+        turn_(*file_, cache_->options_.patience) {}
 
   bool is_complete() const { return file_->known_granules() == file_->header().granules(); }
   /// Reads what the cache has, from `offset` on; answers how many bytes.
@@ -47,7 +51,7 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   void claim(const std::vector<uint64_t>& granules, Deadline deadline);
   void look_again(uint64_t granule, Deadline deadline, std::chrono::steady_clock::time_point since,
                   std::chrono::milliseconds delay);
-  void fetch(uint64_t first, uint64_t last, Deadline deadline);
+  void fetch(uint64_t first, uint64_t last, Deadline deadline, bool streams);
   bool allocate(uint64_t first, uint64_t last);
   void answered(const Request& request, const Status& status);
   void fetched(const Request& request, const Status& status);
@@ -57,11 +61,9 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   static void post(std::shared_ptr<CachedReads> self, Task task);
   void stream(const ReadPointer& read, uint64_t first, uint64_t last);
 
-  bool may_fetch();
-  bool has_turn();
-  void fill(uint64_t first);
-  void end_turn();
-  std::chrono::steady_clock::time_point last_progress();
+  bool may_stream(Deadline deadline);
+  void fill(uint64_t first, Deadline deadline);
+  void pulse();
 
   MutableBytes part_of(const Read& read, uint64_t first, uint64_t last, uint64_t* offset) const;
   CacheFile::Found read_part(const Read& read, uint64_t granule);
@@ -72,10 +74,8 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   const std::unique_ptr<CacheFile> file_;
   std::mutex mutex_;
   std::map<uint64_t, std::vector<ReadPointer>> flights_;  // granule -> who waits for it
+  StreamTurn turn_;
   std::atomic<bool> closed_{false};
-  bool has_turn_ = false;
-  int64_t last_change_ = 0;  // of the file, and when that was seen:
-  std::chrono::steady_clock::time_point progressed_{};
 };
 
 class CachedSource final : public ByteSource {

@@ -35,8 +35,8 @@ struct CacheOptions {
   uint32_t granule_bytes = 1 << 20;
   /// Neighbouring granules become one request of at most this size.
   uint64_t request_bytes = 8 << 20;
-  /// A process that has held a granule for this long may be stopped or cut off: the others wait no
-  /// longer for it.
+  /// A process that has held a granule for this long, or has not shown for this long that it goes
+  /// on with a stream, may be stopped or cut off: the others wait no longer for it.
   std::chrono::milliseconds patience = std::chrono::seconds(30);
 };
 

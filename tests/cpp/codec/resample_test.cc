@@ -18,7 +18,8 @@ std::vector<uint8_t> noise(size_t bytes, uint64_t seed) {
 }
 
 Picture picture_of(const std::vector<uint8_t>& pixels, int width, int height, int channels) {
-  return {pixels.data(), width, height, channels, static_cast<size_t>(width * channels)};
+  return {pixels.data(), width, height, channels,
+          static_cast<size_t>(width) * static_cast<size_t>(channels)};
 }
 
 std::string bytes_of(const Picture& picture) {
@@ -53,13 +54,26 @@ TEST(Resample, VectorPassesGiveTheBytesOfThePlainOnes) {
     std::vector<int32_t> spread;
     for (const Interpolation filter : kFilters)
       for (const int channels : {1, 2, 3, 4})
-        for (const auto& [in, out] :
-             {std::pair{1, 5}, {2, 1}, {7, 5}, {33, 32}, {300, 224}, {19, 300}, {2000, 3}})
+        for (const auto& [in, out] : {std::pair{1, 5},
+                                      {2, 1},
+                                      {7, 5},
+                                      {22, 6},
+                                      {23, 6},
+                                      {33, 32},
+                                      {75, 5},
+                                      {77, 6},
+                                      {300, 224},
+                                      {500, 226},
+                                      {19, 300},
+                                      {2000, 3}})
           for (const int height : {1, 2, 5}) {
-            const auto pixels = noise(static_cast<size_t>(in * height * channels), 7);
+            const auto pixels = noise(static_cast<size_t>(in) * static_cast<size_t>(height) *
+                                          static_cast<size_t>(channels),
+                                      7);
             const Picture picture = picture_of(pixels, in, height, channels);
             const Filter weights = make_filter(filter, {in, out}, 0, out, 0, memory);
-            const auto bytes = static_cast<size_t>(out * height * channels);
+            const auto bytes = static_cast<size_t>(out) * static_cast<size_t>(height) *
+                               static_cast<size_t>(channels);
             std::vector<uint8_t> plain(bytes), vectors(bytes);
             scale_lines_plain(picture, weights, out, plain.data());
             scale_lines(picture, weights, out, spread, vectors.data());

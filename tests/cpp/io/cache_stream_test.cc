@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <set>
+#include <fstream>
+#include <mutex>
 
 #include "child_process.h"
 #include "counting_server.h"
@@ -30,14 +31,21 @@ class StreamedObject : public ServedObject {
   void start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                   const Done& done) const override {
     refused_ = true;
-    if (!begun_.exchange(true)) ++server_.streams();
-    ServedObject::start_read(offset, into, deadline, done);
+    std::call_once(begun_, [this] {
+      ++server_.streams();
+      began_ = std::chrono::steady_clock::now();
+    });
+    const uint64_t granules = (offset + into.size() + kGranule - 1) / kGranule;
+    const auto there = began_ + granules * server_.delay_a_granule.load();
+    answer_after(there - std::chrono::steady_clock::now(),
+                 [=, this] { ServedObject::start_read(offset, into, deadline, done); });
   }
 
  private:
   CountingServer& server_;
   mutable std::atomic<bool> refused_{false};
-  mutable std::atomic<bool> begun_{false};
+  mutable std::once_flag begun_;
+  mutable std::chrono::steady_clock::time_point began_;
 };
 
 TEST(StreamedThroughCache, EightProcessesStreamEachObjectOnce) {
@@ -133,10 +141,78 @@ TEST(StreamedThroughCache, NobodyWaitsForeverForWhoIsStopped) {
   CacheOptions impatient = options(folder.path());
   impatient.patience = milliseconds(100);
   Reader reader(server, impatient);
-  EXPECT_TRUE(reads_right(*reader.open<StreamedObject>(), 0, 0, server.bytes()));
+  const auto source = reader.open<StreamedObject>();
+  EXPECT_TRUE(reads_right(*source, 0, server.bytes() - 1, 1));
+  // Whom it has given up on it does not wait for again.
+  server.delay = milliseconds(0);
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t at = server.bytes() / 2; at < server.bytes(); at += kGranule)
+    EXPECT_TRUE(reads_right(*source, 0, at, 1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(500));
   EXPECT_EQ(server.streams(), 2U);
   ::kill(child, SIGKILL);
   wait_for(child);
+}
+
+TEST(StreamedThroughCache, WhoTakesTheTurnOverIsWaitedForThoughNothingNewComesAtFirst) {
+  const TemporaryFolder folder;
+  CountingServer server(100 * kGranule);
+  CacheOptions impatient = options(folder.path());
+  impatient.patience = milliseconds(400);
+  {
+    Reader first(server, impatient);
+    EXPECT_TRUE(reads_right(*first.open<StreamedObject>(), 0, 0, 80 * kGranule));
+  }
+  server.delay_a_granule = milliseconds(10);
+  Reader second(server, impatient);
+  Reader third(server, impatient);
+  const auto a = second.open<StreamedObject>();
+  const auto b = third.open<StreamedObject>();
+  std::promise<bool> read;
+  std::vector<std::byte> last(1);
+  a->start_read(server.bytes() - 1, last, kNow,
+                [&](const Status& status) { read.set_value(status.ok()); });
+  EXPECT_TRUE(reads_right(*b, 0, server.bytes() - 1, 1));
+  EXPECT_TRUE(read.get_future().get());
+  EXPECT_EQ(server.streams(), 2U);
+}
+
+TEST(StreamedThroughCache, DamageIsStreamedAnew) {
+  const TemporaryFolder folder;
+  CountingServer server(50 * kGranule);
+  ASSERT_TRUE(read_everything<StreamedObject>(server, options(folder.path()), 1));
+  const std::string path = only_object_file(folder.path());
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-static_cast<std::streamoff>(7 * kGranule), std::ios::end);
+  file << "damage";
+  file.close();
+  Reader reader(server, options(folder.path()));
+  EXPECT_TRUE(reads_right(*reader.open<StreamedObject>(), 0, 0, server.bytes()));
+  EXPECT_EQ(reader.cache->counters().damaged, 1U);
+  EXPECT_EQ(server.streams(), 2U);
+}
+
+TEST(StreamedThroughCache, AWrongUseIsAnErrorAndNoReasonToStream) {
+  class Refusing : public ServedObject {
+   public:
+    Refusing(CountingServer& server, uint64_t object)
+        : ServedObject(server, object), server_(server) {}
+    void start_read(uint64_t, MutableBytes, Deadline, const Done& done) const override {
+      ++server_.requests();
+      done(Error{.code = Code::kUsage, .message = "a redirect to nowhere"});
+    }
+
+   private:
+    CountingServer& server_;
+  };
+  const TemporaryFolder folder;
+  CountingServer server(kGranule);
+  Reader reader(server, options(folder.path()));
+  std::vector<std::byte> bytes(1);
+  const Status status = reader.open<Refusing>()->read_at(0, bytes);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "a redirect to nowhere");
+  EXPECT_EQ(server.requests(), 1U);
 }
 
 TEST(StreamedThroughCache, AFailedStreamIsAnErrorAndTriedAgainLater) {

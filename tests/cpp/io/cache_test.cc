@@ -25,12 +25,6 @@
 namespace headrace {
 namespace {
 
-std::string only_object_file(const std::string& folder) {
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".object") return entry.path();
-  return "";
-}
-
 TEST(NodeCache, ReadsFromTheStoreOnce) {
   const TemporaryFolder folder;
   CountingServer server(10 * kGranule + 77);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -36,7 +38,11 @@ class CountingServer {
     counts_ = static_cast<std::atomic<uint32_t>*>(
         ::mmap(nullptr, memory(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
-  ~CountingServer() { ::munmap(counts_, memory()); }
+  /// Waits for reads that nobody waits for any more.
+  ~CountingServer() {
+    while (under_way > 0) std::this_thread::sleep_for(milliseconds(1));
+    ::munmap(counts_, memory());
+  }
   CountingServer(const CountingServer&) = delete;
   CountingServer& operator=(const CountingServer&) = delete;
 
@@ -53,8 +59,10 @@ class CountingServer {
     return std::accumulate(counts_, counts_ + objects_ * granules(), uint64_t{0});
   }
 
-  milliseconds delay{0};
+  std::atomic<milliseconds> delay{milliseconds(0)};
+  std::atomic<milliseconds> delay_a_granule{milliseconds(0)};  ///< of a stream
   std::atomic<int> failures{0};
+  std::atomic<int> under_way{0};  ///< of this process
 
  private:
   size_t memory() const { return sizeof(uint32_t) * (objects_ * granules() + 2); }
@@ -81,14 +89,25 @@ class ServedObject : public ByteSource {
     return answer.get_future().get();
   }
   void start_read(uint64_t offset, MutableBytes into, Deadline, const Done& done) const override {
-    std::thread([this, offset, into, done] {
-      std::this_thread::sleep_for(server_.delay);
+    answer_after(server_.delay.load(), [=, this] {
       if (server_.failures.fetch_sub(1) > 0) return done(Error{.message = "the server is down"});
       for (uint64_t i = 0; i < into.size(); ++i) into[i] = byte_at(object_, offset + i);
       ++server_.requests();
       for (uint64_t g = offset / kGranule; g * kGranule < offset + into.size(); ++g)
         ++server_.count(object_, g);
       done({});
+    });
+  }
+
+ protected:
+  /// On a thread. The object may be gone when `answer` returns.
+  void answer_after(std::chrono::steady_clock::duration delay,
+                    const std::function<void()>& answer) const {
+    ++server_.under_way;
+    std::thread([&server = server_, delay, answer] {
+      std::this_thread::sleep_for(delay);
+      answer();
+      --server.under_way;
     }).detach();
   }
 
@@ -127,6 +146,12 @@ inline ::testing::AssertionResult reads_right(const ByteSource& source, uint64_t
     if (bytes[i] != byte_at(object, offset + i))
       return ::testing::AssertionFailure() << "wrong byte at " << offset + i;
   return ::testing::AssertionSuccess();
+}
+
+inline std::string only_object_file(const std::string& folder) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".object") return entry.path();
+  return "";
 }
 
 /// Reads all objects whole, in pieces of any size, in an order of its own.
