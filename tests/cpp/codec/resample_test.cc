@@ -26,7 +26,7 @@ std::string bytes_of(const Picture& picture) {
   std::string bytes;
   for (int y = 0; y < picture.height; ++y)
     bytes.append(reinterpret_cast<const char*>(picture.line(y)),
-                 static_cast<size_t>(picture.width * picture.channels));
+                 static_cast<size_t>(picture.width) * static_cast<size_t>(picture.channels));
   return bytes;
 }
 
