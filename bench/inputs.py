@@ -18,6 +18,10 @@ from readers import pack_record, shards
 HERE = Path(__file__).parent
 
 
+_INSTALLED = Path("/usr/share/tuxpaint/stamps")
+STAMPS = (_INSTALLED, HERE.parent / "data/tuxpaint" / _INSTALLED.relative_to("/"))
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Places, all below `root`."""
@@ -59,6 +63,11 @@ class Inputs:
         """A thousand of the photos as "png" or "webp"."""
         return self.root / f"photos-{kind}"
 
+    @property
+    def stamps(self) -> Path:
+        """The drawings of Tux Paint, PNG with alpha, of many sizes; there after `./dev demo`."""
+        return self.root / "stamps"
+
     def of(self, peer: str, data: str) -> Path:
         return self.root / f"{data}-{peer}"
 
@@ -76,6 +85,10 @@ def prepare(inputs: Inputs) -> None:
     once(inputs.small_arrays, write_small_arrays)
     for kind in ("png", "webp"):
         once(inputs.pictures(kind), lambda out, kind=kind: write_pictures(inputs.photos, kind, out))
+    stamps = [place for place in STAMPS if place.is_dir()]
+    if stamps:
+        pack = ("pack", stamps[0], "--fields", "png", "--label-from", "folder", "--shuffle", 1)
+        once(inputs.stamps, lambda out: headrace(*pack, "--shards", 4, "--out", out))
     convert(inputs, "photos", inputs.photo_shards, "jpg")
     convert(inputs, "small", inputs.small, "bin")
 
