@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from inputs import SIDES
 from jobs import Bench, all_files
 from programs import program
 from rounds import Contender, Goal, Table, python, take_turns
@@ -57,6 +58,7 @@ MLX = ("mlx", "mlx-data", "mlx_images", "uint8, not normalised; scaling not anti
 PEERS = (
     MLX,
     ("nvidia", "DALI on the processor", "dali_images", ""),
+    ("spdl", "SPDL", "spdl_images", "scaling not antialiased"),
     (
         "torchvision",
         "torchvision v2, its own decoder",
@@ -204,6 +206,33 @@ def first_images(bench: Bench) -> list[Table]:
     return [table]
 
 
+def images_factor(bench: Bench) -> list[Table]:
+    """What makes batches of photographs faster: each alone, and beside the usual."""
+    photos = bench.inputs.photo_shards
+    alone = Bench(bench.inputs, bench.io_limit, bench.rounds, bench.seconds, threads=1)
+    table = Table(
+        "images_factor",
+        "The last factor: photographs to normalised float32 batches of 224 x 224",
+        "photos/s",
+        [
+            bench.reader("as they are, exact, 2 threads", "headrace_images", photos, kind="ours"),
+            alone.reader("1 thread", "headrace_images", photos),
+            bench.reader('decode="fast"', "headrace_images_fast", photos),
+            bench.reader("a random crop, not scaled", "headrace_images_without_scaling", photos),
+            *(
+                bench.reader(
+                    f'packed with --image "max-side={side}, quality=90"',
+                    "headrace_images",
+                    bench.inputs.smaller(side),
+                )
+                for side in SIDES
+            ),
+        ],
+    )
+    take_turns(table.contenders, bench.rounds)
+    return [table]
+
+
 IMAGE_JOBS: dict[str, Callable[[Bench], list[Table]]] = {
-    job.__name__: job for job in (images, first_images)
+    job.__name__: job for job in (images, images_factor, first_images)
 }

@@ -55,6 +55,12 @@ def headrace_images_uint8(place: str, threads: int) -> Passes:
     return _headrace(place, threads, lambda image: image.random_resized_crop(SIDE).flip())
 
 
+def headrace_images_without_scaling(place: str, threads: int) -> Passes:
+    return _headrace(
+        place, threads, lambda image: image.random_crop(SIDE).flip().normalize(MEAN, STD)
+    )
+
+
 def headrace_images_validation(place: str, threads: int) -> Passes:
     return _headrace(
         place,
@@ -134,6 +140,59 @@ def dali_images(place: str, threads: int) -> Passes:
     return lambda: (len(batch[0]["image"]) for batch in batches)
 
 
+def spdl_images(place: str, threads: int) -> Passes:
+    """FFmpeg decodes the whole picture and crops, mirrors and scales it (not antialiased as Pillow
+    does it); torch makes floats of the batch."""
+    import random
+
+    import spdl.io
+    import torch
+    from spdl.pipeline import PipelineBuilder
+
+    torch.set_num_threads(1)
+    mean, std = (255 * torch.tensor(x).view(3, 1, 1) for x in (MEAN, STD))
+
+    def source() -> Iterator[bytes]:
+        for path in random.sample(shards := _shards(place), len(shards)):
+            with open(path, "rb") as file:
+                for name, content in spdl.io.iter_tarfile(file):
+                    if name.endswith(".jpg"):
+                        yield content
+
+    def decode(content: bytes) -> Any:
+        packets = spdl.io.demux_image(content)
+        crop = _random_box(packets.codec.height, packets.codec.width)
+        mirror = ",hflip" if random.random() < 0.5 else ""
+        scale = f"scale={SIDE}:{SIDE}:flags=bilinear,format=rgb24"
+        return spdl.io.decode_packets(packets, filter_desc=f"crop={crop}{mirror},{scale}")
+
+    def batch(frames: list[Any]) -> Any:
+        pixels = spdl.io.to_torch(spdl.io.convert_frames(frames))
+        return (pixels.permute(0, 3, 1, 2).float() - mean) / std
+
+    def passes() -> Iterator[int]:
+        builder = PipelineBuilder().add_source(source())
+        builder.pipe(decode, concurrency=threads).aggregate(IMAGE_BATCH).pipe(batch).add_sink()
+        with (pipeline := builder.build(num_threads=threads)).auto_stop():
+            yield from map(len, pipeline)
+
+    return passes
+
+
+def _random_box(height: int, width: int) -> str:
+    """As RandomResizedCrop draws it: width, height, left, top."""
+    import math
+    import random
+
+    for _ in range(10):
+        area = height * width * random.uniform(0.08, 1)
+        ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            return f"{w}:{h}:{random.randint(0, width - w)}:{random.randint(0, height - h)}"
+    return f"{width}:{height}:0:0"
+
+
 def _webdataset(place: str, threads: int, decode: Callable[[bytes], Any]) -> Passes:
     """Decoded in as many worker processes as we have threads."""
     import torch
@@ -210,10 +269,12 @@ IMAGE_READERS: dict[str, Callable[[str, int], Passes]] = {
         headrace_images,
         headrace_images_fast,
         headrace_images_uint8,
+        headrace_images_without_scaling,
         headrace_images_validation,
         mlx_images,
         mlx_images_validation,
         dali_images,
+        spdl_images,
         torchvision_images,
         pillow_images,
         pillow_images_one_core,

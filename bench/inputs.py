@@ -18,6 +18,7 @@ from readers import pack_record, shards
 HERE = Path(__file__).parent
 
 
+SIDES = (256, 384)  # of photographs that were scaled when they were packed
 _INSTALLED = Path("/usr/share/tuxpaint/stamps")
 STAMPS = (_INSTALLED, HERE.parent / "data/tuxpaint" / _INSTALLED.relative_to("/"))
 
@@ -63,6 +64,10 @@ class Inputs:
         """A thousand of the photos as "png" or "webp"."""
         return self.root / f"photos-{kind}"
 
+    def smaller(self, side: int) -> Path:
+        """The photo shards, scaled when they were packed."""
+        return self.root / f"photos-max-{side}"
+
     @property
     def stamps(self) -> Path:
         """The drawings of Tux Paint, PNG with alpha, of many sizes; there after `./dev demo`."""
@@ -85,10 +90,13 @@ def prepare(inputs: Inputs) -> None:
     once(inputs.small_arrays, write_small_arrays)
     for kind in ("png", "webp"):
         once(inputs.pictures(kind), lambda out, kind=kind: write_pictures(inputs.photos, kind, out))
+    for side in SIDES:
+        image = ("--image", f"max-side={side}, quality=90")
+        once(inputs.smaller(side), lambda out, image=image: headrace(*pack, *image, "--out", out))
     stamps = [place for place in STAMPS if place.is_dir()]
     if stamps:
-        pack = ("pack", stamps[0], "--fields", "png", "--label-from", "folder", "--shuffle", 1)
-        once(inputs.stamps, lambda out: headrace(*pack, "--shards", 4, "--out", out))
+        only = ("--fields", "png", "--label-from", "folder", "--shuffle", 1, "--shards", 4)
+        once(inputs.stamps, lambda out: headrace("pack", stamps[0], *only, "--out", out))
     convert(inputs, "photos", inputs.photo_shards, "jpg")
     convert(inputs, "small", inputs.small, "bin")
 

@@ -3,10 +3,10 @@
 
 usage: run.py [JOB…] [--rounds 5] [--seconds 1.5] [--threads 2] [--out data/bench]
 Jobs: photos small one_by_one functions verify listing pack start resume loose webdataset images
-first_images (all); reshape; planning; engines, which needs Ray and Slurm; http, http_distance,
-http_versions and shard_sizes, which need nginx and curl; s3, which needs s5cmd. Makes its inputs
-the first time. Writes OUT/results.json, where tables of jobs that did not run stay as they were;
-bench/report.py makes docs/benchmarks.md from it.
+images_factor first_images (all); reshape; planning; engines, which needs Ray and Slurm; http,
+http_distance, http_versions and shard_sizes, which need nginx and curl; s3, which needs s5cmd.
+Makes its inputs the first time. Writes OUT/results.json, where tables of jobs that did not run stay
+as they were; bench/report.py makes docs/benchmarks.md from it.
 """
 
 from __future__ import annotations
