@@ -72,7 +72,7 @@ class Run {
   // Writes the shards of these tasks. Inputs that changed meanwhile take the records back.
   Status write(const std::vector<uint64_t>& tasks) {
     HR_CHECK(write_by_algorithm(tasks));
-    const Status same = plan_.inputs().check_pins(shards_read(plan_, tasks), threads_);
+    Status same = plan_.inputs().check_pins(shards_read(plan_, tasks), threads_);
     if (same.ok()) return {};
     for (const uint64_t task : tasks) HR_CHECK(publication_.forget(task));
     return same;
