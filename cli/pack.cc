@@ -86,17 +86,7 @@ void write_json(const PackOptions& options, const PackReport& report, double sec
   list("fields", report.fields);
   list("classes", report.classes);
   list("notes", report.notes);
-  json.key("skipped").array();
-  for (const SkippedSample& sample : report.skipped)
-    json.object()
-        .member("key", sample.key)
-        .member("file", sample.file)
-        .member("reason", sample.reason)
-        .member("corrupt", sample.corrupt)
-        .end();
-  json.end()
-      .member("skipped_samples", report.skipped_samples)
-      .member("corrupt_samples", report.corrupt_samples);
+  write_skipped(report.skipped, report.skipped_samples, report.corrupt_samples, json);
   if (options.pictures.any()) write_pictures(report.pictures, json.key("pictures"));
   json.key("shards").array();
   for (const PackedShard& shard : report.shards)
@@ -181,10 +171,7 @@ Result<int> run(const Options& o, Context& context) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const std::string& note : report.notes) context.note("note: " + printable(note));
-  note_skipped(report.skipped, context);
-  if (report.corrupt_samples > 0)
-    context.note("left out: " + format_number_of(report.skipped_samples, "sample") + " in all, " +
-                 format_count(report.corrupt_samples) + " with a corrupt picture");
+  note_skipped(report.skipped, report.skipped_samples, report.corrupt_samples, context);
   if (context.json) {
     write_json(options, report, seconds, context);
   } else if (o.explain) {

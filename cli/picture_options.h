@@ -1,4 +1,5 @@
-// What `headrace pack --image`, `--jpeg` and `--drop-corrupt` say, and the lines that report it.
+// What `--image`, `--jpeg` and `--drop-corrupt` of pack and convert say, and the lines that report
+// it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +7,7 @@
 
 #include "cli/output.h"
 #include "headrace/result.h"
-#include "job/pack.h"
+#include "job/picture_options.h"
 
 namespace headrace::cli {
 

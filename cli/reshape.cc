@@ -12,7 +12,13 @@
 namespace headrace::cli {
 namespace {
 
-void print_report(const RunReport& report, double seconds, Context& context) {
+bool changes_pictures(const ReshapePlan& plan) {
+  const auto& map = plan.assignment().map;
+  return map && map->kind == MapStep::Kind::kPictures;
+}
+
+void print_report(const ReshapePlan& plan, const RunReport& report, double seconds,
+                  Context& context) {
   std::string text;
   Json json(text);
   json.object()
@@ -24,12 +30,14 @@ void print_report(const RunReport& report, double seconds, Context& context) {
       .member("complete_before", report.complete_before)
       .member("samples", report.samples)
       .member("bytes", report.bytes)
-      .member("skipped_samples", report.skipped_samples)
       .member("fingerprint", report.fingerprint)
       .member("seconds", seconds);
   json.key("notes").array();
   for (const std::string& note : report.notes) json.value(note);
-  json.end().end();
+  json.end();
+  write_skipped(report.skipped, report.skipped_samples, report.corrupt_samples, json);
+  if (changes_pictures(plan)) write_pictures(report.pictures, json.key("pictures"));
+  json.end();
   context.out.text(text + "\n");
 }
 
@@ -180,10 +188,12 @@ Result<int> run_and_report(const ReshapePlan& plan, const RunOptions& options, C
   if (!done.ok()) return resumable(std::move(done).error());
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   for (const std::string& note : done->notes) context.note("note: " + printable(note));
-  note_skipped(done->skipped, context);
-  if (context.json) print_report(*done, passed.count(), context);
+  note_skipped(done->skipped, done->skipped_samples, done->corrupt_samples, context);
+  if (context.json) print_report(plan, *done, passed.count(), context);
   HR_CHECK(context.out.flush());
   context.note(summary(*done, task.has_value(), passed.count()));
+  if (changes_pictures(plan) && done->pictures.pictures > 0)
+    context.note(describe_pictures(done->pictures));
   return 0;
 }
 

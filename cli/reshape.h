@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/picture_options.h"
 #include "cli/shard_options.h"
 #include "job/reshape/run.h"
 #include "job/reshape/verbs.h"
@@ -31,8 +32,9 @@ struct ReshapeFlags {
   std::string command;  ///< of map: one of these two
   std::string function;
   std::string on_error = "error";
-  std::string fraction;  ///< of select: 0.1 or 0.2-0.3
-  std::string parts;     ///< of select: train=0.8,val=0.1,test=0.1
+  PictureWords pictures;  ///< of convert
+  std::string fraction;   ///< of select: 0.1 or 0.2-0.3
+  std::string parts;      ///< of select: train=0.8,val=0.1,test=0.1
 };
 
 struct ReshapeVerb {

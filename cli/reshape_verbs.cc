@@ -41,14 +41,26 @@ constexpr ReshapeVerb kRowConcat{.name = "concat",
                                  .examples = "headrace concat 2024/ 2025/ --out both/\n",
                                  .add_options = nullptr};
 
+Status take_convert(const ReshapeFlags& flags, ReshapeOptions& options) {
+  HR_TRY(options.pictures, parse_picture_options(flags.pictures));
+  if (!options.pictures.any() || flags.algorithm != "buckets") return {};
+  return Error{.code = Code::kUsage,
+               .message = "samples whose pictures change do not go by buckets",
+               .hint = "Leave --algorithm out."};
+}
+
 constexpr ReshapeVerb kRowConvert{
     .name = "convert",
-    .summary = "Write a data set in another container: tar, tar.zst, tgz, tar.lz4, zip",
+    .summary = "Write a data set in another container, or with pictures shrunk, decoded, checked",
     .examples =
         "headrace convert shards/ --container tar.zst --out small/\n"
         "headrace convert 'theirs-{000..127}.zip' --container tar --out ours/\n"
-        "headrace convert hf://datasets/org/pictures --out ours/           # Parquet becomes tar\n",
-    .add_options = nullptr};
+        "headrace convert hf://datasets/org/pictures --out ours/           # Parquet becomes tar\n"
+        "headrace convert shards/ --image 'max-side=512, quality=90' --drop-corrupt --out small/\n"
+        "headrace convert shards/ --jpeg baseline --out quick/\n",
+    .add_options = [](CLI::App& app,
+                      ReshapeFlags& flags) { add_picture_options(app, flags.pictures); },
+    .take = take_convert};
 
 void add_select(CLI::App& app, ReshapeFlags& flags) {
   SelectOptions& select = flags.options.select;

@@ -66,7 +66,8 @@ std::vector<std::string> split_fields(const std::string& text) {
   return fields;
 }
 
-void note_skipped(const std::vector<SkippedSample>& skipped, const Context& context) {
+void note_skipped(const std::vector<SkippedSample>& skipped, uint64_t all, uint64_t corrupt,
+                  const Context& context) {
   constexpr size_t kNamed = 10;
   for (size_t i = 0; i < std::min(skipped.size(), kNamed); ++i) {
     const SkippedSample& sample = skipped[i];
@@ -75,6 +76,22 @@ void note_skipped(const std::vector<SkippedSample>& skipped, const Context& cont
   }
   if (skipped.size() > kNamed)
     context.note("left out: " + format_count(skipped.size() - kNamed) + " more");
+  if (corrupt > 0)
+    context.note("left out: " + format_number_of(all, "sample") + " in all, " +
+                 format_count(corrupt) + " with a corrupt picture");
+}
+
+void write_skipped(const std::vector<SkippedSample>& skipped, uint64_t all, uint64_t corrupt,
+                   Json& json) {
+  json.key("skipped").array();
+  for (const SkippedSample& sample : skipped)
+    json.object()
+        .member("key", sample.key)
+        .member("file", sample.file)
+        .member("reason", sample.reason)
+        .member("corrupt", sample.corrupt)
+        .end();
+  json.end().member("skipped_samples", all).member("corrupt_samples", corrupt);
 }
 
 Error resumable(Error error) {

@@ -62,8 +62,13 @@ Status take_sample_options(const SampleOptions& options, JobOptions* into) {
   return {};
 }
 
-/// A line for people for each sample that was left out, but for most of many.
-void note_skipped(const std::vector<SkippedSample>& skipped, const Context& context);
+/// Lines for people: the samples that were left out, but for most of many; and, where a picture of
+/// one is corrupt, how many there are.
+void note_skipped(const std::vector<SkippedSample>& skipped, uint64_t all, uint64_t corrupt,
+                  const Context& context);
+/// The same as members of an object.
+void write_skipped(const std::vector<SkippedSample>& skipped, uint64_t all, uint64_t corrupt,
+                   Json& json);
 
 /// The error of a job that the same command resumes, with this said when it was interrupted.
 Error resumable(Error error);

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t bytes = answer->raised ? answer->raised->size() : 0;
   for (const MapSample& sample : answer->samples) {
     bytes += sample.key.size();
-    for (const auto& [name, payload] : sample.fields) bytes += name.size() + payload.size();
+    for (const MapField& field : sample.fields) bytes += field.name.size() + field.bytes.size();
     static_cast<void>(encode_map_question(sample, 0));
   }
   if (bytes > size || (answer->raised && !answer->samples.empty())) std::abort();

@@ -76,8 +76,9 @@ class Job:
 
         Returns:
             As `headrace run --json`: plan, out, tasks, tasks_before, samples, bytes,
-            skipped_samples, fingerprint, notes; with Ray and Slurm also retries and doubles (second
-            copies).
+            skipped (what was left out, with reasons), skipped_samples, corrupt_samples,
+            fingerprint, notes; pictures, where `convert` changed them; with Ray and Slurm also
+            retries and doubles (second copies).
 
         Raises:
             Error: of the kind that stopped the job, as ChangedError for an input that is another

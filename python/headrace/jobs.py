@@ -142,12 +142,9 @@ def pack(
     """
     if sum(bool(limit) for limit in (shard_size, samples, shards)) > 1:
         raise UsageError("give one of shard_size, samples and shards")
-    if jpeg not in (None, "baseline", "baseline,strip"):
-        raise UsageError(f"jpeg is 'baseline' or 'baseline,strip', not {jpeg!r}")
     if folders not in (None, "keep", "collapse"):
         raise UsageError(f"folders is 'keep' or 'collapse', not {folders!r}")
-    if max_side < 0 or not 1 <= quality <= 100:
-        raise UsageError("max_side is a number of pixels, and quality one from 1 to 100")
+    _check_pictures(max_side, quality, jpeg)
     if not (shard_size or samples or shards):
         shard_size = _DEFAULT_SHARD_SIZE
     places = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
@@ -181,6 +178,13 @@ def pack(
     )
 
 
+def _check_pictures(max_side: int, quality: int, jpeg: str | None) -> None:
+    if jpeg not in (None, "baseline", "baseline,strip"):
+        raise UsageError(f"jpeg is 'baseline' or 'baseline,strip', not {jpeg!r}")
+    if max_side < 0 or not 1 <= quality <= 100:
+        raise UsageError("max_side is a number of pixels, and quality one from 1 to 100")
+
+
 class Verb(Protocol):
     """A verb of the program as a function; its options are the program's."""
 
@@ -202,7 +206,6 @@ shuffle = _verb("shuffle", "Writes all samples in one permutation of them, by `s
 split = _verb("split", "Cuts anew, in order: by `shard_size`, `samples`, `shards`, `multiple_of`.")
 merge = _verb("merge", "Makes fewer, larger shards, in order.")
 concat = _verb("concat", "Writes data sets one after the other as one.")
-convert = _verb("convert", "Writes all in another `container`: tar, tar.zst, tgz, tar.lz4, zip.")
 select = _verb("select", "Writes what `keys`, `regex`, `where`, `fraction` or `parts` choose.")
 sort = _verb("sort", "Writes all sorted: `by` key, size or a field, compared `as_` text, number, …")
 dedupe = _verb(
@@ -212,6 +215,51 @@ rename = _verb("rename", 'Gives fields other names: `fields="txt=caption"`; the 
 project = _verb("project", 'Keeps the fields of `fields` alone, as "jpg,txt=caption".')
 join = _verb("join", "Makes one sample of those that have one key in several data sets.")
 zip = _verb("zip", "Makes one sample of those at the same position in several data sets.")
+
+
+def convert(
+    sources: Sources,
+    out: Location,
+    *,
+    container: Literal["tar", "tar.zst", "tgz", "tar.lz4", "zip"] | None = None,
+    max_side: int = 0,
+    quality: int = 90,
+    raw: bool = False,
+    jpeg: Literal["baseline", "baseline,strip"] | None = None,
+    drop_corrupt: bool = False,
+    engine: Engine = "threads",
+    **options: Any,
+) -> Job:
+    """Writes all in another container, or with other pictures, in the same order.
+
+    Args:
+        sources: data sets.
+        out: the destination.
+        container: of the shards; None: as `name` ends, else tar.
+        max_side, quality, raw, jpeg, drop_corrupt: what to do with pictures, as `pack` takes them.
+
+    Returns:
+        A job. What its `wait` returns lists samples left out in "skipped", and says in "pictures"
+        what was gained, as `pack` does.
+
+    Raises:
+        UsageError: options that do not go together.
+
+    Example:
+        >>> hr.jobs.convert("shards", "small", max_side=256, drop_corrupt=True).wait()["samples"]
+        10000
+    """
+    _check_pictures(max_side, quality, jpeg)
+    image = ["raw-uint8"] if raw else []
+    if max_side:
+        image += [f"max-side={max_side}", f"quality={quality}"]
+    said = {
+        "container": container,
+        "image": ",".join(image) or None,
+        "jpeg": jpeg,
+        "drop_corrupt": drop_corrupt,
+    }
+    return _begin("convert", sources, out, engine, {**said, **options})
 
 
 def map(

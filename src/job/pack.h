@@ -17,6 +17,7 @@
 #include "headrace/result.h"
 #include "headrace/store.h"
 #include "job/field_units.h"
+#include "job/picture_options.h"
 #include "job/progress.h"
 #include "job/shard_record.h"
 
@@ -27,24 +28,6 @@ enum class OnMissing { kError, kWarn, kIgnore, kDropSample, kDropField };
 enum class OnBadSample { kError, kSkip };
 enum class LabelFrom { kNothing, kFolder, kParent };
 enum class Folders { kIgnore, kKeep, kCollapse };
-
-/// What pack does to pictures on their way into the shards: fields of files named .jpg, .png …
-struct PictureOptions {
-  /// The longer side becomes at most so many pixels; smaller pictures stay byte for byte. 0: any.
-  /// JPEG files are written as JPEG again; other kinds are only shrunk together with `raw`.
-  uint32_t max_side = 0;
-  int quality = 90;  ///< of the JPEG that is written where a picture shrinks, 1 to 100
-  /// Decoded: the field becomes `npy`, uint8 of height x width x channels.
-  bool raw = false;
-  /// JPEG files that are not baseline become so, without loss.
-  bool baseline = false;
-  bool strip = false;  ///< with baseline: all metadata goes, but for the EXIF orientation
-  /// Every picture is decoded; a sample with one that cannot be is left out.
-  bool drop_corrupt = false;
-
-  bool changes_bytes() const { return max_side > 0 || raw || baseline; }
-  bool any() const { return changes_bytes() || drop_corrupt; }
-};
 
 struct PackOptions {
   std::vector<std::string> sources;  ///< folders, files, `@list.txt`, `-` (a list on stdin)
@@ -94,20 +77,6 @@ struct PackedShard {
   std::string name;
   uint64_t samples = 0;
   uint64_t bytes = 0;
-};
-
-/// What was done to the pictures of the shards that this call wrote.
-struct PictureReport {
-  uint64_t pictures = 0;
-  uint64_t changed = 0;
-  uint64_t bytes_before = 0;
-  uint64_t bytes_after = 0;
-  /// Decoding as a loader does it, on one thread, of a sample of the pictures before and after.
-  uint64_t timed = 0;
-  double seconds_before = 0;
-  double seconds_after = 0;
-
-  void add(const PictureReport& more);
 };
 
 struct PackReport {

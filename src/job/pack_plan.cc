@@ -25,16 +25,6 @@ using nlohmann::json;
 constexpr const char* kPackVersion = "headrace-pack-1";
 constexpr uint64_t kShuffleKey = 0x7061636B;  // so that pack's order is not the loader's
 
-void add_pictures(const PictureOptions& pictures, json& out) {
-  if (pictures.max_side > 0) {
-    out["image"]["max_side"] = pictures.max_side;
-    if (!pictures.raw) out["image"]["quality"] = pictures.quality;
-  }
-  if (pictures.raw) out["image"]["raw"] = "uint8";
-  if (pictures.baseline) out["jpeg"] = pictures.strip ? "baseline,strip" : "baseline";
-  if (pictures.drop_corrupt) out["drop_corrupt"] = true;
-}
-
 std::string options_to_json(const PackOptions& options, const std::optional<KeyMap>& map) {
   const char* labels[] = {"", "folder", "parent"};
   const char* duplicates[] = {"error", "first", "last", "rename"};
@@ -59,7 +49,7 @@ std::string options_to_json(const PackOptions& options, const std::optional<KeyM
     out["container"] = container_name(container);
     out["codec"] = frame_codec(frame_encoding(container));
   }
-  add_pictures(options.pictures, out);
+  out.update(picture_options_to_json(options.pictures));
   for (const auto& [field, unit] : options.measures) out["measure"][field] = unit_name(unit);
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -22,7 +22,7 @@ namespace headrace {
 
 class PackPlan {
  public:
-  static Result<PackPlan> make(const PackOptions& options);
+  static Result<PackPlan> make(const PackOptions& asked);
 
   const Sources& sources() const { return sources_; }
   const SampleSet& set() const { return set_; }

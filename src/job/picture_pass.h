@@ -1,5 +1,5 @@
-// What pack does to one picture on its way into a shard: shrink it, code it as baseline, decode it,
-// or only look whether it can be decoded.
+// What pack and convert do to one picture on its way into a shard: shrink it, code it as baseline,
+// decode it, or only look whether it can be decoded.
 //
 //   file's bytes --- larger than max_side? ---> decode, scale, encode (or keep the pixels: raw)
 //               \--- not baseline? -----------> the same coefficients, coded again
@@ -14,12 +14,15 @@
 
 #include "codec/decoder.h"
 #include "headrace/result.h"
-#include "job/pack.h"
+#include "job/picture_options.h"
 
 namespace headrace {
 
 /// Whether a file's name says that it is a picture (.jpg, .jpeg, .png, .webp, .gif, .tif …).
 bool is_picture_name(std::string_view path);
+
+/// The same of a field of a sample: jpg, left.png.
+bool is_picture_field(std::string_view field);
 
 /// What a picture's field is called afterwards: `jpg` and `left.png` become `npy` and `left.npy`
 /// when pictures are decoded; a field without a picture's ending keeps its name.
@@ -31,15 +34,15 @@ class PicturePass {
   static Result<PicturePass> make(const PictureOptions& options);
 
   /// What to pack in the place of `file`: maybe `file` itself, else valid until the next call.
-  /// Errors are the codec's, about the picture.
-  Result<ByteView> run(ByteView file);
-
-  /// Decodes both once more, with a clock, and adds the times to the report; not if that fails.
-  void time(ByteView before, ByteView after, PictureReport& report);
+  /// It is counted in `report`, and timed where the sample's `position` is one in sixteen. Errors
+  /// are the codec's, about the picture.
+  Result<ByteView> run(ByteView file, uint64_t position, PictureReport& report);
 
  private:
   explicit PicturePass(const PictureOptions& options) : options_(options) {}
 
+  Result<ByteView> change(ByteView file);
+  void time(ByteView before, ByteView after, PictureReport& report);
   Result<ByteView> make_raw(ByteView file);
   Result<ByteView> change_jpeg(ByteView file, bool& decoded);
   Result<ByteView> shrink_jpeg(ByteView file);

@@ -241,17 +241,14 @@ Status SegmentReader::measure(Segment& segment, const SampleMember& member, Byte
 // A whole picture: read, changed, and put behind its header.
 Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
                                    const SampleEntry& sample) {
-  constexpr uint64_t kTimedOneIn = 16;
   const SampleMember& member = plan_.member(sample, at.member);
   const uint64_t size = plan_.member_bytes(sample, member);
   file_.reserve(size);
   const MutableBytes file(file_.bytes.get(), size);
   HR_CHECK(plan_.sources().read(member.file, 0, file));
-  auto packed = pictures_->run(file);
+  auto packed = pictures_->run(file, at.position, segment.pictures);
   corrupt_ = !packed.ok();
   if (!packed.ok()) return std::move(packed).error();
-  if (plan_.pictures().changes_bytes() && at.position % kTimedOneIn == 0)
-    pictures_->time(file, *packed, segment.pictures);
   const size_t wanted = packed->size() + tar_padding(packed->size());
   segment.buffer.reserve(segment.used + Segment::kHeaderRoom + wanted, segment.used);
   put_header(segment, at, sample, packed->size());
@@ -260,11 +257,6 @@ Status SegmentReader::fill_picture(Segment& segment, const PackCursor& at,
   std::memset(into + packed->size(), 0, tar_padding(packed->size()));
   HR_CHECK(measure(segment, member, *packed));
   segment.used += wanted;
-  PictureReport& report = segment.pictures;
-  ++report.pictures;
-  report.changed += packed->data() != file.data() ? 1 : 0;
-  report.bytes_before += size;
-  report.bytes_after += packed->size();
   return {};
 }
 

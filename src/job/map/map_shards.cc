@@ -1,5 +1,6 @@
 #include "job/map/map_shards.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -49,29 +50,42 @@ class MapRun {
     begin_task();
   }
 
-  Status run() {
+  Result<PictureReport> run() {
+    if (!needs_sandbox(step_)) return run_in(nullptr);
     HR_TRY(const SandboxRoot root, SandboxRoot::create(options_.scratch));
-    const std::jthread watch([this](const std::stop_token& done) { kill_on_stop(done); });
-    {
-      std::vector<std::jthread> others;
-      for (unsigned i = 1; i < options_.threads; ++i)
-        others.emplace_back([this, &root, i] { work(root, i); });
-      work(root, 0);
-    }
-    if (error_.is_set()) return error_.take();
-    if (progress_.stopped() && !(task_ == tasks_.size() && shards_.empty()))
-      return Progress::interrupted();
-    return {};
+    return run_in(&root);
   }
 
  private:
+  Result<PictureReport> run_in(const SandboxRoot* root) {
+    const std::jthread watch([this](const std::stop_token& done) { kill_on_stop(done); });
+    {
+      std::vector<std::jthread> others;
+      for (unsigned i = 1; i < threads(); ++i)
+        others.emplace_back([this, root, i] { work(root, i); });
+      work(root, 0);
+    }
+    if (error_.is_set()) return error_.take().error();
+    if (progress_.stopped() && !(task_ == tasks_.size() && shards_.empty()))
+      return Progress::interrupted();
+    return pictures_;
+  }
+
+  // Over a network they wait for answers most of the time; commands and functions are as many as
+  // was said.
+  unsigned threads() const {
+    constexpr unsigned kRemoteThreads = 32;
+    const bool waits = !needs_sandbox(step_) && plan_.inputs().is_remote();
+    return waits ? std::max(options_.threads, kRemoteThreads) : options_.threads;
+  }
+
   void kill_on_stop(const std::stop_token& done) {
     while (!done.stop_requested() && !progress_.stopped())
       std::this_thread::sleep_for(kBetweenLooks);
     if (progress_.stopped()) children_.kill_all();
   }
 
-  void work(const SandboxRoot& root, unsigned thread) {
+  void work(const SandboxRoot* root, unsigned thread) {
     auto mapper = make_mapper(step_, children_, root, options_.python, thread);
     if (!mapper.ok()) return fail({}, std::move(mapper).error());
     while (auto unit = next()) {
@@ -116,16 +130,36 @@ class MapRun {
   }
 
   Status map(Mapper& mapper, Unit& unit) {
-    HR_TRY(const MapSample sample, read(unit));
-    HR_TRY(unit.mapped, mapper.run(sample, unit.pick.position));
-    if (unit.mapped.failed.empty()) {
+    HR_TRY(MapSample sample, read(unit));
+    HR_TRY(unit.mapped, mapper.run(std::move(sample), unit.pick.position));
+    if (unit.mapped.failed.empty() && needs_sandbox(step_)) {  // names that somebody else made
       for (const MapSample& made : unit.mapped.samples)
         if (const Status named = check_names(made); !named.ok())
           unit.mapped.failed = named.error().message;
     }
     if (unit.mapped.failed.empty() || step_.skip) return {};
-    return Error{.message = unit.mapped.failed,
-                 .hint = "Mend it, or leave such samples out with --on-error skip."};
+    return unit.mapped.picture.empty() ? failed(unit) : undecodable(unit);
+  }
+
+  static Error failed(const Unit& unit) {
+    return {.message = unit.mapped.failed,
+            .hint = "Mend it, or leave such samples out with --on-error skip."};
+  }
+
+  static Error undecodable(const Unit& unit) {
+    const ShardIndex& index = *unit.pick.index;
+    Error error{.code = Code::kCorrupt,
+                .message = "the picture cannot be decoded: " + unit.mapped.failed,
+                .hint = "Mend it, or leave such samples out with --drop-corrupt."};
+    for (const IndexMember& member : index.members(unit.pick.sample))
+      if (index.fields()[member.field] == unit.mapped.picture) error.origin = origin(unit, member);
+    return error;
+  }
+
+  static Origin origin(const Unit& unit, const IndexMember& member) {
+    const ShardIndex& index = *unit.pick.index;
+    return {.member = std::string(index.key(unit.pick.sample)) + "." + index.fields()[member.field],
+            .offset = member.offset};
   }
 
   Result<MapSample> read(const Unit& unit) const {
@@ -136,10 +170,10 @@ class MapRun {
       std::string bytes(member.size, '\0');
       HR_CHECK(source->read_at(member.offset, as_writable_bytes(bytes)));
       if (is_damaged(as_bytes(bytes), index.checksum(member)))
-        return damaged_payload({.member = std::string(index.key(unit.pick.sample)) + "." +
-                                          index.fields()[member.field],
-                                .offset = member.offset});
-      sample.fields.emplace_back(index.fields()[member.field], std::move(bytes));
+        return damaged_payload(origin(unit, member));
+      sample.fields.push_back({.name = index.fields()[member.field],
+                               .bytes = std::move(bytes),
+                               .measure = index.measure(member)});
     }
     return sample;
   }
@@ -152,7 +186,7 @@ class MapRun {
   Status deliver(Unit unit) {
     const uint64_t before = unit.held_bytes;
     for (const MapSample& sample : unit.mapped.samples)
-      for (const auto& [name, bytes] : sample.fields) unit.held_bytes += bytes.size();
+      for (const MapField& field : sample.fields) unit.held_bytes += field.bytes.size();
     Shard* shard = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -185,20 +219,30 @@ class MapRun {
 
   Status write(Shard& shard, Unit& unit) {
     if (!unit.mapped.failed.empty() || unit.mapped.samples.empty())
-      shard.mapped.skip({.key = key(unit), .file = "", .reason = reason(unit)});
+      shard.mapped.skip(skipped(unit));
     else
       for (const MapSample& sample : unit.mapped.samples) HR_CHECK(shard.mapped.add(sample));
     if (unit.last) HR_CHECK(shard.mapped.finish());
     progress_.bytes += unit.read_bytes;
     ++progress_.items;
     const std::lock_guard lock(mutex_);
+    pictures_.add(unit.mapped.pictures);
     held_bytes_ -= unit.held_bytes;
     changed_.notify_all();
     return {};
   }
 
-  static std::string reason(const Unit& unit) {
-    return unit.mapped.failed.empty() ? "nothing was left of it" : unit.mapped.failed;
+  SkippedSample skipped(const Unit& unit) const {
+    const Mapped& mapped = unit.mapped;
+    SkippedSample sample{.key = key(unit),
+                         .file = "",
+                         .reason = mapped.failed.empty() ? "nothing was left of it" : mapped.failed,
+                         .corrupt = !mapped.picture.empty()};
+    if (!sample.corrupt) return sample;
+    const auto shard = plan_.inputs().shard_name(unit.pick.shard);
+    sample.file = (shard.ok() ? *shard + "/" : "") +
+                  std::string(unit.pick.index->key(unit.pick.sample)) + "." + mapped.picture;
+    return sample;
   }
 
   // Samples are taken in order, so those before a failed one are under way and will be heard.
@@ -238,17 +282,19 @@ class MapRun {
   uint64_t held_bytes_ = 0;
   std::map<uint64_t, std::unique_ptr<Shard>> shards_;
   FirstError error_;
+  PictureReport pictures_;
 };
 
 }  // namespace
 
-Status map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
-                  Publication& publication, const std::vector<uint64_t>& tasks,
-                  Progress& progress) {
-  Status status;
-  if (!tasks.empty()) status = MapRun(plan, options, store, publication, tasks, progress).run();
-  SandboxRoot::sweep(options.scratch);  // also after a run that had only its marker left to write
-  return status;
+Result<PictureReport> map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
+                                 Publication& publication, const std::vector<uint64_t>& tasks,
+                                 Progress& progress) {
+  Result<PictureReport> done = PictureReport();
+  if (!tasks.empty()) done = MapRun(plan, options, store, publication, tasks, progress).run();
+  // Also after a run that had only its marker left to write.
+  if (needs_sandbox(*plan.assignment().map)) SandboxRoot::sweep(options.scratch);
+  return done;
 }
 
 }  // namespace headrace

@@ -1,4 +1,5 @@
 // map: every sample goes through a command or a Python function, and what comes back is written.
+// convert does so with what is done to pictures.
 //
 //   threads    take the next sample, whichever it is     read, mapped, kept until its turn
 //   shards     what is next is written, in order         so the bytes depend on no thread
@@ -23,9 +24,11 @@ struct MapOptions {
   std::string python;   ///< program
 };
 
-/// Writes the shards of `tasks`, each with its record. When it returns, no process that it started
-/// is left. Errors: of the first sample that failed, with its shard and key.
-Status map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
-                  Publication& publication, const std::vector<uint64_t>& tasks, Progress& progress);
+/// Writes the shards of `tasks`, each with its record, and returns what was done to pictures. When
+/// it returns, no process that it started is left. Errors: of the first sample that failed, with
+/// its shard and key, and of a picture with its offset.
+Result<PictureReport> map_shards(const ReshapePlan& plan, const MapOptions& options, Store& store,
+                                 Publication& publication, const std::vector<uint64_t>& tasks,
+                                 Progress& progress);
 
 }  // namespace headrace

@@ -50,7 +50,7 @@ std::vector<MapSample> decode_samples(Answer& answer) {
     sample.key = answer.text();
     for (uint64_t fields = answer.number(); fields > 0 && answer.good(); --fields) {
       std::string name = answer.text();
-      sample.fields.emplace_back(std::move(name), answer.text());
+      sample.fields.push_back({.name = std::move(name), .bytes = answer.text()});
     }
   }
   return samples;
@@ -63,9 +63,9 @@ std::string encode_map_question(const MapSample& sample, uint64_t number) {
   append_le(question, number);
   put_text(question, sample.key);
   append_le(question, static_cast<uint64_t>(sample.fields.size()));
-  for (const auto& [name, bytes] : sample.fields) {
-    put_text(question, name);
-    put_text(question, bytes);
+  for (const MapField& field : sample.fields) {
+    put_text(question, field.name);
+    put_text(question, field.bytes);
   }
   return question;
 }

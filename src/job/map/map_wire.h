@@ -28,7 +28,7 @@ struct MapAnswer {
 };
 
 /// Code::kCorrupt for anything else.
-Result<MapAnswer> decode_map_answer(std::string_view answer);
+Result<MapAnswer> decode_map_answer(std::string_view bytes);
 Error damaged_map_answer();
 
 }  // namespace headrace

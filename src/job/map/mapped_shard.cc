@@ -20,7 +20,7 @@ Status MappedShard::add(const MapSample& sample) {
   const std::string& key = keys_.emplace_back(sample.key);
   std::string name;
   for (size_t i = 0; i < sample.fields.size(); ++i) {
-    const auto& [field, bytes] = sample.fields[i];
+    const auto& [field, bytes, measure] = sample.fields[i];
     name.assign(key).append(".").append(field);
     const size_t header = run_.size();
     append_tar_header(run_, name, bytes.size());
@@ -30,7 +30,8 @@ Status MappedShard::add(const MapSample& sample) {
                        .last = i + 1 == sample.fields.size(),
                        .header = header,
                        .data = run_.size(),
-                       .size = bytes.size()});
+                       .size = bytes.size(),
+                       .measure = measure});
     HR_CHECK(add_payload(bytes));
   }
   if (run_.size() < kRun) return {};
@@ -76,12 +77,12 @@ Status check_names(const MapSample& sample) {
   };
   if (sample.fields.empty()) return refuse("the sample '" + sample.key + "' has no fields");
   KeyField again;
-  for (const auto& [field, bytes] : sample.fields) {
-    const std::string member = sample.key + "." + field;
+  for (const MapField& field : sample.fields) {
+    const std::string member = sample.key + "." + field.name;
     HR_TRY(const bool splits, KeyRule().split(member, again));
-    if (!is_safe_path(member) || !splits || again.key != sample.key || again.field != field)
-      return refuse("no reader would take '" + member + "' for field '" + field + "' of sample '" +
-                    sample.key +
+    if (!is_safe_path(member) || !splits || again.key != sample.key || again.field != field.name)
+      return refuse("no reader would take '" + member + "' for field '" + field.name +
+                    "' of sample '" + sample.key +
                     "': the key ends at the first dot of the last part, and fields are lower-case");
   }
   return {};

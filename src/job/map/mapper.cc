@@ -1,6 +1,7 @@
 #include "job/map/mapper.h"
 
 #include "base/try.h"
+#include "job/map/picture_mapper.h"
 #include "job/map/python_mapper.h"
 
 namespace headrace {
@@ -11,7 +12,7 @@ class CommandMapper : public Mapper {
   CommandMapper(std::string command, Children& children, Sandbox sandbox)
       : command_(std::move(command)), children_(children), sandbox_(std::move(sandbox)) {}
 
-  Result<Mapped> run(const MapSample& sample, uint64_t number) override {
+  Result<Mapped> run(MapSample sample, uint64_t number) override {
     HR_CHECK(sandbox_.unpack(sample));
     HR_TRY(const pid_t child, children_.start({.words = {"/bin/sh", "-c", command_},
                                                .folder = sandbox_.folder(),
@@ -38,10 +39,13 @@ class CommandMapper : public Mapper {
 
 }  // namespace
 
+bool needs_sandbox(const MapStep& step) { return step.kind != MapStep::Kind::kPictures; }
+
 Result<std::unique_ptr<Mapper>> make_mapper(const MapStep& step, Children& children,
-                                            const SandboxRoot& root, const std::string& python,
+                                            const SandboxRoot* root, const std::string& python,
                                             unsigned thread) {
-  HR_TRY(Sandbox sandbox, Sandbox::create(root, thread));
+  if (!needs_sandbox(step)) return make_picture_mapper(step.pictures);
+  HR_TRY(Sandbox sandbox, Sandbox::create(*root, thread));
   if (step.kind == MapStep::Kind::kPython)
     return make_python_mapper(step.what, children, std::move(sandbox), python);
   return std::unique_ptr<Mapper>(

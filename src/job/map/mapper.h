@@ -1,8 +1,8 @@
-// What turns one sample into others: a command of sh for each, or a Python process that a function
-// lives in.
+// What turns one sample into others: a command of sh for each, a Python process that a function
+// lives in, or what is done to pictures here.
 //
 // A Mapper belongs to one thread. Errors of the sample itself (the command failed, the function
-// raised) are Mapped::failed; anything else stops the job.
+// raised, a picture cannot be decoded) are Mapped::failed; anything else stops the job.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,10 @@
 namespace headrace {
 
 struct Mapped {
-  std::vector<MapSample> samples;  ///< none: the sample is left out
-  std::string failed = {};         ///< how, and what it said last; empty: it did not
+  std::vector<MapSample> samples = {};  ///< none: the sample is left out
+  std::string failed = {};              ///< how, and what it said last; empty: it did not
+  std::string picture = {};     ///< the field that cannot be decoded, if that is how it failed
+  PictureReport pictures = {};  ///< what was done to those of this sample
 };
 
 class Mapper {
@@ -26,12 +28,16 @@ class Mapper {
   virtual ~Mapper() = default;
 
   /// `number`: of the sample in the input, for commands that draw at random.
-  virtual Result<Mapped> run(const MapSample& sample, uint64_t number) = 0;
+  virtual Result<Mapped> run(MapSample sample, uint64_t number) = 0;
 };
 
-/// `children` and `root` outlive it. `python`: the program. `thread`: numbers the sandbox.
+/// Whether samples are unpacked into a folder for it.
+bool needs_sandbox(const MapStep& step);
+
+/// `children` and `root` outlive it; `root` may be nullptr where no sandbox is needed. `python`:
+/// the program. `thread`: numbers the sandbox.
 Result<std::unique_ptr<Mapper>> make_mapper(const MapStep& step, Children& children,
-                                            const SandboxRoot& root, const std::string& python,
+                                            const SandboxRoot* root, const std::string& python,
                                             unsigned thread);
 
 }  // namespace headrace

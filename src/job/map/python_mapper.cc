@@ -58,7 +58,7 @@ class PythonMapper : public Mapper {
                          "' imports from (PYTHONPATH); HEADRACE_PYTHON names another Python."};
   }
 
-  Result<Mapped> run(const MapSample& sample, uint64_t number) override {
+  Result<Mapped> run(MapSample sample, uint64_t number) override {
     if (!child_) {
       HR_CHECK(start());
       HR_CHECK(hear_greeting());

@@ -101,8 +101,8 @@ Status Sandbox::unpack(const MapSample& sample) {
   if (!problem) fs::create_directory(folder_, problem);
   if (problem) return system_error_of("empty", folder_, problem);
   if (::ftruncate(log_.get(), 0) != 0) return system_error("empty", folder_ + ".log", errno);
-  for (const auto& [field, bytes] : sample.fields)
-    HR_CHECK(write_file(folder_ + "/" + std::string(kStem) + "." + field, bytes));
+  for (const MapField& field : sample.fields)
+    HR_CHECK(write_file(folder_ + "/" + std::string(kStem) + "." + field.name, field.bytes));
   return {};
 }
 
@@ -125,7 +125,8 @@ Result<std::vector<MapSample>> Sandbox::collect(const std::string& key) const {
   for (auto& [name, fields] : found) {
     MapSample& sample = samples.emplace_back();
     sample.key = key + name;
-    for (auto& [field, bytes] : fields) sample.fields.emplace_back(field, std::move(bytes));
+    for (auto& [field, bytes] : fields)
+      sample.fields.push_back({.name = field, .bytes = std::move(bytes)});
   }
   return samples;
 }

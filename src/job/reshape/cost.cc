@@ -94,7 +94,9 @@ Choice choose_algorithm(const ReshapePlan& plan, uint64_t tasks, uint64_t memory
   choice.algorithm = wanted;
   if (plan.assignment().map) {
     choice.algorithm = Algorithm::kGather;
-    choice.why = "each sample is read where it lies, and goes through the command";
+    choice.why = plan.assignment().map->kind == MapStep::Kind::kPictures
+                     ? "each sample is read where it lies, and its pictures change on the way"
+                     : "each sample is read where it lies, and goes through the command";
   } else if (plan.order().columns() > 1) {
     choice.algorithm = Algorithm::kGather;
     choice.fits = fits;

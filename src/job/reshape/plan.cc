@@ -57,11 +57,17 @@ Result<FieldMap> fields_from_json(const json& in) {
 }
 
 json map_to_json(const MapStep& step) {
+  if (step.kind == MapStep::Kind::kPictures)
+    return {{"pictures", picture_options_to_json(step.pictures)}, {"skip", step.skip}};
   return {{step.kind == MapStep::Kind::kPython ? "python" : "command", step.what},
           {"skip", step.skip}};
 }
 
 MapStep map_from_json(const json& in) {
+  if (in.contains("pictures"))
+    return {.kind = MapStep::Kind::kPictures,
+            .pictures = picture_options_from_json(in.at("pictures")),
+            .skip = in.at("skip")};
   const bool python = in.contains("python");
   return {.kind = python ? MapStep::Kind::kPython : MapStep::Kind::kCommand,
           .what = in.at(python ? "python" : "command"),

@@ -72,7 +72,7 @@ class Run {
   // Writes the shards of these tasks. Inputs that changed meanwhile take the records back.
   Status write(const std::vector<uint64_t>& tasks) {
     HR_CHECK(write_by_algorithm(tasks));
-    const Status same = plan_.inputs().check_pins(shards_read(plan_, tasks), threads_);
+    Status same = plan_.inputs().check_pins(shards_read(plan_, tasks), threads_);
     if (same.ok()) return {};
     for (const uint64_t task : tasks) HR_CHECK(publication_.forget(task));
     return same;
@@ -87,11 +87,15 @@ class Run {
     return {};
   }
 
+  /// What was done to those of write().
+  const PictureReport& pictures() const { return pictures_; }
+
   Status add_record(uint64_t task, RunReport& report) {
     HR_TRY(const ShardRecord record, publication_.record(task));
     report.samples += record.samples;
     report.bytes += record.bytes;
     report.skipped_samples += record.skipped_samples;
+    report.corrupt_samples += record.corrupt_samples;
     report.skipped.insert(report.skipped.end(), record.skipped.begin(), record.skipped.end());
     return {};
   }
@@ -122,18 +126,21 @@ class Run {
   }
 
   Status write_by_algorithm(const std::vector<uint64_t>& tasks) {
-    if (plan_.assignment().map)
-      return map_shards(
-          plan_,
-          {.threads = threads_,
-           .memory_bytes = options_.memory_bytes,
-           .scratch = options_.scratch.empty() ? temporary_folder() : options_.scratch,
-           .python = options_.python},
-          store_, publication_, tasks, progress_);
+    if (plan_.assignment().map) return map(tasks);
     if (algorithm_ == Algorithm::kBuckets)
       return bucket_shards(plan_, room(), store_, publication_, tasks, progress_);
     return gather_shards(plan_, {.threads = threads_, .memory_bytes = options_.memory_bytes},
                          store_, publication_, tasks, progress_);
+  }
+
+  Status map(const std::vector<uint64_t>& tasks) {
+    const MapOptions options{
+        .threads = threads_,
+        .memory_bytes = options_.memory_bytes,
+        .scratch = options_.scratch.empty() ? temporary_folder() : options_.scratch,
+        .python = options_.python};
+    HR_TRY(pictures_, map_shards(plan_, options, store_, publication_, tasks, progress_));
+    return {};
   }
 
   WorkRoom room() const {
@@ -167,6 +174,7 @@ class Run {
   Progress& progress_;
   const unsigned threads_;
   Algorithm algorithm_ = Algorithm::kAuto;  // of begin()
+  PictureReport pictures_;
 };
 
 // Marker, records and the plan that lies with them.
@@ -222,6 +230,7 @@ Result<RunReport> run_once(const ReshapePlan& plan, const RunOptions& options, P
   HR_CHECK(run.begin(tasks.size()));
   HR_CHECK(save_at_destination(plan, *store));
   HR_CHECK(run.write(tasks));
+  report.pictures = run.pictures();
   if (options.verify)
     HR_CHECK(read_all_back(*store, publication, plan.tasks(), options.threads, progress));
   HR_CHECK(run.commit(report));
@@ -251,6 +260,7 @@ Result<RunReport> run_task_once(const ReshapePlan& plan, uint64_t task, const Ru
     HR_CHECK(store->sync());
     if (options.verify) HR_CHECK(read_back(*store, publication, {task}, options.threads, progress));
   }
+  report.pictures = run.pictures();
   HR_CHECK(run.add_record(task, report));
   return report;
 }

@@ -41,8 +41,10 @@ struct RunReport {
   uint64_t samples = 0;
   uint64_t bytes = 0;                       ///< of all shards, or of the task's
   std::vector<SkippedSample> skipped = {};  ///< at most kSkippedListed a shard
-  uint64_t skipped_samples = 0;
-  std::string fingerprint = {};  ///< of the data set; empty of a task
+  uint64_t skipped_samples = 0;             ///< all of them,
+  uint64_t corrupt_samples = 0;             ///< and those with a picture that cannot be decoded
+  PictureReport pictures = {};              ///< of the shards that this call wrote
+  std::string fingerprint = {};             ///< of the data set; empty of a task
   std::vector<std::string> notes = {};
 };
 

@@ -11,6 +11,7 @@
 #include "format/frame_codec.h"
 #include "io/urls.h"
 #include "job/key_map.h"
+#include "job/picture_pass.h"
 #include "job/reshape/dedupe.h"
 #include "job/reshape/scan.h"
 #include "job/reshape/threads.h"
@@ -65,6 +66,7 @@ class Assigner {
              : verb == "dedupe"                      ? dedupe()
              : verb == "join" || verb == "zip"       ? join()
              : verb == "map"                         ? map()
+             : verb == "convert"                     ? convert()
              : verb == "rename" || verb == "project" ? fields()
                                                      : Status());
     if (all_.groups.empty()) HR_CHECK(cut(0, all_.order.size(), options_.cut));
@@ -170,6 +172,16 @@ class Assigner {
     all_.map = options_.map;
     said_[all_.map->kind == MapStep::Kind::kPython ? "python" : "command"] = all_.map->what;
     if (all_.map->skip) said_["on_error"] = "skip";
+    return {};
+  }
+
+  Status convert() {
+    if (!options_.pictures.any()) return {};
+    HR_CHECK(PicturePass::make(options_.pictures));  // says what contradicts itself
+    all_.map = MapStep{.kind = MapStep::Kind::kPictures,
+                       .pictures = options_.pictures,
+                       .skip = options_.pictures.drop_corrupt};
+    said_.update(picture_options_to_json(options_.pictures));
     return {};
   }
 

@@ -7,7 +7,8 @@
 //   sort             all in the order of what is in them, or by an external map to named shards
 //   join             rows of several sets with the same key;  zip: at the same position
 //   map              the same, each through a command or a function
-//   convert          the same, for other shards: the container is what the shards' names say
+//   convert          the same, for other shards: the container is what the shards' names say;
+//                    where pictures are to change, as map
 //
 // Thread-safety: pure but for reading the inputs.
 #pragma once
@@ -42,6 +43,7 @@ struct ReshapeOptions {
   FieldMap::Missing on_missing = FieldMap::Missing::kError;
   FieldMap::Conflict on_conflict = FieldMap::Conflict::kError;
   std::optional<MapStep> map;                  ///< of map
+  PictureOptions pictures;                     ///< of convert
   bool rekey = false;                          ///< keys become the sample's number in the output
   WorkRoom room{.threads = 0, .scratch = {}};  ///< 0 threads: as many as there are processors
 };
