@@ -1,7 +1,5 @@
 // headrace show: the very batch that a rank will get at a step, as a sheet of pictures with their
 // keys and labels.
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/contact_sheet.h"
 #include "cli/decode_recipe.h"
+#include "cli/row_pictures.h"
 #include "cli/sample_options.h"
 #include "cli/verbs.h"
 #include "headrace/loader.h"
@@ -66,12 +65,14 @@ std::string label_field(const Options& o, const Manifest& manifest) {
   return "";
 }
 
-Result<LoaderOptions> loader_options(const Options& o, std::shared_ptr<const Dataset> set,
-                                     const Context& context) {
-  ImageSpec image;
-  image.layout = Layout::hwc;
-  HR_TRY(image.ops, parse_recipe(o.decode));
-  if (image.ops.empty()) image.ops = {Resize{.by = Resize::By::longer, .height = kThumbnail}};
+Result<ImageSpec> image_spec(const Options& o) {
+  HR_TRY(ImageSpec image, parse_recipe(o.decode));
+  if (o.decode.empty()) image.ops = {Resize{.by = Resize::By::longer, .height = kThumbnail}};
+  return image;
+}
+
+Result<LoaderOptions> loader_options(const Options& o, const ImageSpec& image,
+                                     std::shared_ptr<const Dataset> set, const Context& context) {
   LoaderOptions options;
   HR_TRY(std::vector<std::string> sources, image_fields(o, set->manifest()));
   options.fields.push_back(
@@ -90,23 +91,6 @@ Result<LoaderOptions> loader_options(const Options& o, std::shared_ptr<const Dat
   options.on_error = OnError::kSkip;  // what cannot be decoded is listed beside the sheet
   options.max_errors = ~uint64_t{0};
   return options;
-}
-
-Picture picture_of(const Column& column, size_t row) {
-  size_t begin = 0;
-  std::array<int64_t, 3> shape{};
-  if (column.ragged) {
-    begin = static_cast<size_t>(column.offsets[row]);
-    std::copy_n(column.row_shapes.begin() + static_cast<std::ptrdiff_t>(row * 3), 3, shape.begin());
-  } else {
-    std::copy_n(column.shape.begin() + 1, 3, shape.begin());
-    begin = row * static_cast<size_t>(shape[0] * shape[1] * shape[2]);
-  }
-  return {.pixels = reinterpret_cast<const uint8_t*>(column.data.data()) + begin,
-          .width = static_cast<int>(shape[1]),
-          .height = static_cast<int>(shape[0]),
-          .channels = static_cast<int>(shape[2]),
-          .stride = static_cast<size_t>(shape[1] * shape[2])};
 }
 
 /// "3 tiger" for a class number of the manifest; else the text as it is.
@@ -185,14 +169,16 @@ Result<std::shared_ptr<const Batch>> take_batch(Loader& loader, const Options& o
 Result<int> run(const Options& o, Context& context) {
   HR_TRY(const auto set,
          Dataset::open(o.locations, {.key_rule = o.key_rule, .cache_folder = o.cache}));
-  HR_TRY(LoaderOptions options, loader_options(o, set, context));
+  HR_TRY(const ImageSpec image, image_spec(o));
+  HR_TRY(LoaderOptions options, loader_options(o, image, set, context));
   HR_TRY(const auto loader, Loader::create(std::move(options)));
   HR_TRY(const auto batch, take_batch(*loader, o));
+  const RowPictures pictures(batch->columns[0], image);
   std::vector<Tile> tiles;
   tiles.reserve(batch->rows.size());
   for (size_t i = 0; i < batch->rows.size(); ++i) {
     HR_TRY(std::string key, set->key(batch->rows[i].id));
-    tiles.push_back({.picture = picture_of(batch->columns[0], i),
+    tiles.push_back({.picture = pictures.row(i),
                      .lines = {std::move(key), label_of(*batch, i, set->manifest())},
                      .faint = batch->rows[i].padded});
   }
@@ -249,7 +235,8 @@ Action setup(CLI::App& app) {
       ->type_name("FIELD")
       ->group(pictures);
   app.add_option("--decode", o->decode,
-                 "As in Python: \"random_resized_crop=224, flip\"; thumbnails without")
+                 "As in Python: \"random_resized_crop(224, scale=(0.2, 1)), flip\"; thumbnails "
+                 "without")
       ->type_name("RECIPE")
       ->group(pictures);
   app.add_option("--columns", o->columns, "Pictures side by side")
@@ -273,6 +260,7 @@ const Verb kShow{
         "headrace show shards/ --out sheet.png\n"
         "headrace show shards/ --seed 7 --epoch 2 --step 40 --out sheet.png\n"
         "headrace show shards/ --seed 7 --decode 'random_resized_crop=224, flip' -o sheet.png\n"
+        "headrace show shards/ --decode 'resize_shorter=256, center_crop=224' --out sheet.png\n"
         "headrace show shards/ --seed 7 --batch 64 --rank 1 --world 8 --out rank-1.png\n",
     .setup = setup};
 
