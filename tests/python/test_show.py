@@ -226,6 +226,54 @@ def test_what_is_erased_after_normalising_has_the_colour_of_the_mean(pictures, t
         assert np.array_equal(drawn, np.rint((image * 0.2 + 0.4) * 255).astype(np.uint8))
 
 
+ORDERS = [
+    (("--lanes", 4), {"lanes": 4}, {"rows": 8}),
+    (("--window", "4kB"), {"window": "4kB"}, {"rows": 8}),
+    (("--lanes", 2, "--window", 9000), {"lanes": 2, "window": 9000}, {"rows": 8}),
+    (("--tail", "short"), {}, {"rows": 8, "tail": "short"}),
+    (("--tail", "drop"), {}, {"rows": 8, "tail": "drop"}),
+]
+
+
+@pytest.mark.parametrize(("options", "shuffle", "batch"), ORDERS, ids=str)
+@pytest.mark.parametrize("step", [0, 1])
+def test_options_of_the_order_are_those_of_python(
+    pictures, tmp_path, options, shuffle, batch, step
+):
+    pipeline = hr.open(pictures).shuffle(3, **shuffle).decode(label=hr.integer("cls"))
+    rows = batch_of(pipeline.batch(**batch), 1, step, rank=0, world=2)
+    where = ("--seed", 3, "--epoch", 1, "--step", step, "--world", 2, "--batch", 8)
+    report, _ = show(pictures, tmp_path / "sheet.png", *where, *options)
+    assert [row["key"] for row in report["rows"]] == rows.keys
+
+
+def test_a_total_is_divided_among_the_ranks(pictures, tmp_path):
+    pipeline = hr.open(pictures).shuffle(3).decode(label=hr.integer("cls")).batch(total=10)
+    for rank in range(3):
+        rows = batch_of(pipeline, 0, 1, rank=rank, world=3)
+        where = ("--seed", 3, "--step", 1, "--rank", rank, "--world", 3, "--total", 10)
+        report, _ = show(pictures, tmp_path / "sheet.png", *where)
+        assert [row["key"] for row in report["rows"]] == rows.keys
+
+
+def test_buckets_are_those_of_python(pictures, tmp_path):
+    pipeline = hr.open(pictures).shuffle(3).decode(label=hr.integer("cls"))
+    rows = batch_of(pipeline.bucket("jpg", window=4).batch(5), 1, 2)
+    where = ("--seed", 3, "--epoch", 1, "--step", 2, "--batch", 5)
+    report, _ = show(
+        pictures, tmp_path / "sheet.png", *where, "--bucket", "jpg", "--bucket-window", 4
+    )
+    assert [row["key"] for row in report["rows"]] == rows.keys
+    plain, _ = show(pictures, tmp_path / "sheet.png", *where)
+    assert [row["key"] for row in plain["rows"]] != rows.keys
+
+
+def test_a_rank_without_rows_has_an_empty_sheet(pictures, tmp_path):
+    where = ("--tail", "short", "--total", 44, "--step", 1, "--world", 2)
+    report, _ = show(pictures, tmp_path / "sheet.png", *where, "--decode", "resize=40, to_float")
+    assert report["rows"] == []
+
+
 def test_rows_that_only_fill_the_batch_are_faint(pictures, tmp_path):
     report, sheet = show(pictures, tmp_path / "sheet.png", "--step", 1, "--batch", 32)
     padded = [row for row in report["rows"] if row["padded"]]
@@ -276,6 +324,16 @@ def test_pictures_that_cannot_be_decoded_are_named(damaged, tmp_path):
     assert "JPEG" in error["message"]
 
 
+def test_pictures_that_cannot_be_decoded_are_gray_or_an_error_when_asked_for(damaged, tmp_path):
+    gray = ("--batch", 3, "--on-error", "gray", "--decode", "resize=40")
+    report, sheet = show(damaged, tmp_path / "sheet.png", *gray)
+    assert len(np.unique(tile(sheet, report["rows"][2]))) == 1
+    assert len(report["errors"]) == 1
+    out = tmp_path / "none.png"
+    done = run("show", damaged, "--out", out, "--batch", 3, "--on-error", "raise")
+    assert done.returncode == 4 and b"cut_scan_half" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -301,6 +359,14 @@ def test_pictures_that_cannot_be_decoded_are_named(damaged, tmp_path):
         (("--decode", "resize="), 2, b"the recipe needs a value at its end"),
         (("--decode", "flip, (3)"), 2, b"the recipe needs a word at '(3)'"),
         (("--decode", "random_erasing(value=nan)"), 2, b"not 'value=nan'"),
+        (("--batch", 65537), 2, b"more than 65,536 rows"),
+        (("--total", 10**6, "--world", 8), 2, b"more than 65,536 rows"),
+        (("--lanes", 2), 2, b"--seed"),
+        (("--seed", 1, "--window", "x"), 2, b"'x'"),
+        (("--bucket", "jpg"), 2, b"--seed"),
+        (("--tail", "cut"), 2, b"cut"),
+        (("--on-error", "stop"), 2, b"raise, skip, gray"),
+        (("--batch", 2, "--total", 2), 2, b"--total"),
         (("--rank", 2, "--world", 2), 2, b"rank"),
     ],
 )
