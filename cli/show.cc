@@ -1,7 +1,6 @@
 // headrace show: the very batch that a rank will get at a step, as a sheet of pictures with their
 // keys and labels.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/contact_sheet.h"
 #include "cli/decode_recipe.h"
+#include "cli/row_pictures.h"
 #include "cli/sample_options.h"
 #include "cli/verbs.h"
 #include "headrace/loader.h"
@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kThumbnail = 160;
+constexpr uint64_t kRows = 32;
+constexpr uint64_t kMostRows = 1 << 16;
 
 struct Options {
   std::vector<std::string> locations;
@@ -34,9 +36,16 @@ struct Options {
   std::string label;
   std::string decode;
   std::optional<uint64_t> seed;
+  uint64_t lanes = 0;
+  std::string window = "32MiB";
+  std::string bucket;
+  uint64_t bucket_window = 32;
   uint64_t epoch = 0;
   uint64_t step = 0;
-  uint64_t rows = 32;
+  uint64_t rows = 0;
+  uint64_t total = 0;
+  std::string tail = "pad";
+  std::string on_error = "skip";  // what cannot be decoded is listed beside the sheet
   uint32_t rank = 0;
   uint32_t world = 1;
   int columns = 0;
@@ -66,12 +75,34 @@ std::string label_field(const Options& o, const Manifest& manifest) {
   return "";
 }
 
-Result<LoaderOptions> loader_options(const Options& o, std::shared_ptr<const Dataset> set,
-                                     const Context& context) {
-  ImageSpec image;
-  image.layout = Layout::hwc;
-  HR_TRY(image.ops, parse_recipe(o.decode));
-  if (image.ops.empty()) image.ops = {Resize{.by = Resize::By::longer, .height = kThumbnail}};
+Result<ImageSpec> image_spec(const Options& o) {
+  HR_TRY(ImageSpec image, parse_recipe(o.decode));
+  if (o.decode.empty()) image.ops = {Resize{.by = Resize::By::longer, .height = kThumbnail}};
+  return image;
+}
+
+/// Which rows the batch has, and in which order.
+Status take_order(const Options& o, LoaderOptions& options) {
+  options.shuffle = o.seed.has_value();
+  options.seed = o.seed.value_or(0);
+  options.lanes = o.lanes;
+  HR_TRY(options.window_bytes, parse_bytes(o.window));
+  options.bucket_by = o.bucket;
+  options.bucket_steps = o.bucket.empty() ? 0 : o.bucket_window;
+  options.rows = o.rows == 0 && o.total == 0 ? kRows : o.rows;
+  options.total = o.total;
+  HR_TRY(options.tail, parse_tail(o.tail));
+  options.rank = o.rank;
+  options.world = o.world;
+  if (std::max(options.rows, options.total / o.world) <= kMostRows) return {};
+  return Error{.code = Code::kUsage,
+               .message = "a sheet of more than " + format_number_of(kMostRows, "row"),
+               .origin = {},
+               .hint = {}};
+}
+
+Result<LoaderOptions> loader_options(const Options& o, const ImageSpec& image,
+                                     std::shared_ptr<const Dataset> set, const Context& context) {
   LoaderOptions options;
   HR_TRY(std::vector<std::string> sources, image_fields(o, set->manifest()));
   options.fields.push_back(
@@ -80,33 +111,14 @@ Result<LoaderOptions> loader_options(const Options& o, std::shared_ptr<const Dat
     options.fields.push_back(
         {.name = "label", .sources = {label}, .kind = BytesSpec{}, .fallback = ""});
   options.sets = {std::move(set)};
-  options.shuffle = o.seed.has_value();
-  options.seed = o.seed.value_or(0);
-  options.rows = o.rows;
-  options.rank = o.rank;
-  options.world = o.world;
+  HR_CHECK(take_order(o, options));
   options.threads = context.threads;
   options.prefetch = 1;
-  options.on_error = OnError::kSkip;  // what cannot be decoded is listed beside the sheet
+  HR_CHECK(choose("--on-error", o.on_error,
+                  {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"gray", OnError::kGray}},
+                  &options.on_error));
   options.max_errors = ~uint64_t{0};
   return options;
-}
-
-Picture picture_of(const Column& column, size_t row) {
-  size_t begin = 0;
-  std::array<int64_t, 3> shape{};
-  if (column.ragged) {
-    begin = static_cast<size_t>(column.offsets[row]);
-    std::copy_n(column.row_shapes.begin() + static_cast<std::ptrdiff_t>(row * 3), 3, shape.begin());
-  } else {
-    std::copy_n(column.shape.begin() + 1, 3, shape.begin());
-    begin = row * static_cast<size_t>(shape[0] * shape[1] * shape[2]);
-  }
-  return {.pixels = reinterpret_cast<const uint8_t*>(column.data.data()) + begin,
-          .width = static_cast<int>(shape[1]),
-          .height = static_cast<int>(shape[0]),
-          .channels = static_cast<int>(shape[2]),
-          .stride = static_cast<size_t>(shape[1] * shape[2])};
 }
 
 /// "3 tiger" for a class number of the manifest; else the text as it is.
@@ -185,14 +197,16 @@ Result<std::shared_ptr<const Batch>> take_batch(Loader& loader, const Options& o
 Result<int> run(const Options& o, Context& context) {
   HR_TRY(const auto set,
          Dataset::open(o.locations, {.key_rule = o.key_rule, .cache_folder = o.cache}));
-  HR_TRY(LoaderOptions options, loader_options(o, set, context));
+  HR_TRY(const ImageSpec image, image_spec(o));
+  HR_TRY(LoaderOptions options, loader_options(o, image, set, context));
   HR_TRY(const auto loader, Loader::create(std::move(options)));
   HR_TRY(const auto batch, take_batch(*loader, o));
+  const RowPictures pictures(batch->columns[0], image);
   std::vector<Tile> tiles;
   tiles.reserve(batch->rows.size());
   for (size_t i = 0; i < batch->rows.size(); ++i) {
     HR_TRY(std::string key, set->key(batch->rows[i].id));
-    tiles.push_back({.picture = picture_of(batch->columns[0], i),
+    tiles.push_back({.picture = pictures.row(i),
                      .lines = {std::move(key), label_of(*batch, i, set->manifest())},
                      .faint = batch->rows[i].padded});
   }
@@ -206,6 +220,34 @@ Result<int> run(const Options& o, Context& context) {
   return 0;
 }
 
+void add_batch_options(CLI::App& app, Options& o) {
+  const std::string group = "Batch";
+  const auto number = [&app, &group](const char* name, auto& into, const char* what,
+                                     uint64_t least) {
+    return app.add_option(name, into, what)
+        ->type_name("N")
+        ->check(whole_number(least))
+        ->group(group);
+  };
+  const auto word = [&app, &group](const char* name, auto& into, const char* what,
+                                   const char* type) {
+    return app.add_option(name, into, what)->type_name(type)->group(group);
+  };
+  number("--epoch", o.epoch, "From 0", 0);
+  number("--step", o.step, "Of the epoch, from 0", 0);
+  CLI::Option* seed = number("--seed", o.seed, "Of .shuffle(); not shuffled without", 0);
+  number("--lanes", o.lanes, "Of .shuffle() (chosen from world and batch)", 0)->needs(seed);
+  word("--window", o.window, "Of .shuffle() (32MiB)", "SIZE")->needs(seed);
+  CLI::Option* bucket = word("--bucket", o.bucket, "by= of .bucket()", "FIELD")->needs(seed);
+  number("--bucket-window", o.bucket_window, "Steps, window= of .bucket() (32)", 1)->needs(bucket);
+  CLI::Option* rows = number("--batch", o.rows, "Rows a rank (32)", 1);
+  number("--total", o.total, "Rows of all ranks together", 1)->excludes(rows);
+  word("--tail", o.tail, "pad, short or drop (pad)", "WORD");
+  number("--rank", o.rank, "Whose rows (0)", 0);
+  number("--world", o.world, "Ranks (1)", 1);
+  word("--on-error", o.on_error, "raise, skip or gray (skip)", "WORD");
+}
+
 Action setup(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("DATASET", o->locations, "Folder, manifest, shards, brace range, glob or @list")
@@ -215,31 +257,7 @@ Action setup(CLI::App& app) {
       ->required()
       ->type_name("FILE");
 
-  const std::string batch = "Batch";
-  app.add_option("--epoch", o->epoch, "From 0")
-      ->type_name("E")
-      ->check(whole_number())
-      ->group(batch);
-  app.add_option("--step", o->step, "Of the epoch, from 0")
-      ->type_name("T")
-      ->check(whole_number())
-      ->group(batch);
-  app.add_option("--seed", o->seed, "Of .shuffle(); not shuffled without")
-      ->type_name("S")
-      ->check(whole_number())
-      ->group(batch);
-  app.add_option("--batch", o->rows, "Rows a rank (32)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 16))
-      ->group(batch);
-  app.add_option("--rank", o->rank, "Whose rows (0)")
-      ->type_name("R")
-      ->check(whole_number())
-      ->group(batch);
-  app.add_option("--world", o->world, "Ranks (1)")
-      ->type_name("W")
-      ->check(whole_number(1))
-      ->group(batch);
+  add_batch_options(app, *o);
 
   const std::string pictures = "Pictures";
   app.add_option("--image", o->image, "The picture's field, as jpg;png (those named so)")
@@ -249,7 +267,8 @@ Action setup(CLI::App& app) {
       ->type_name("FIELD")
       ->group(pictures);
   app.add_option("--decode", o->decode,
-                 "As in Python: \"random_resized_crop=224, flip\"; thumbnails without")
+                 "As in Python: \"random_resized_crop(224, scale=(0.2, 1)), flip\"; thumbnails "
+                 "without")
       ->type_name("RECIPE")
       ->group(pictures);
   app.add_option("--columns", o->columns, "Pictures side by side")
@@ -273,6 +292,7 @@ const Verb kShow{
         "headrace show shards/ --out sheet.png\n"
         "headrace show shards/ --seed 7 --epoch 2 --step 40 --out sheet.png\n"
         "headrace show shards/ --seed 7 --decode 'random_resized_crop=224, flip' -o sheet.png\n"
+        "headrace show shards/ --decode 'resize_shorter=256, center_crop=224' --out sheet.png\n"
         "headrace show shards/ --seed 7 --batch 64 --rank 1 --world 8 --out rank-1.png\n",
     .setup = setup};
 
