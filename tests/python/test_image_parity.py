@@ -108,9 +108,6 @@ CLOSE = {
     "grayscale": (lambda r: r.random_grayscale(1.0), 1, 0.02),
     "autocontrast": (lambda r: r.autocontrast(1.0), 1, 0.02),
     "sharpness": (lambda r: r.sharpness(1.7, 1.0), 1, 0.02),
-}
-CLOSE_SMALL = {
-    "blur": (lambda r: r.gaussian_blur((5, 3)), 1, 0.02),
     "affine": (
         lambda r: r.random_affine(
             30, translate=(0.1, 0.2), scale=(0.7, 1.3), shear=9, filter="bilinear", fill=50
@@ -118,20 +115,21 @@ CLOSE_SMALL = {
         1,
         0.02,
     ),
+    "blur": (lambda r: r.gaussian_blur((5, 3)), 1, 0.02),
 }
+# torchvision blurs no picture that is smaller than half of the kernel.
+UNBLURRED = ("1 x 41", "53 x 1")
+CLOSE_CASES = [
+    (name, picture)
+    for name in CLOSE
+    for picture in PICTURES
+    if name != "blur" or picture not in UNBLURRED
+]
 
 
-@pytest.mark.parametrize("picture", PICTURES)
-@pytest.mark.parametrize("name", CLOSE)
+@pytest.mark.parametrize(("name", "picture"), CLOSE_CASES)
 def test_blended_operations_are_close(tmp_path: Path, name: str, picture: str) -> None:
     make, largest, mean = CLOSE[name]
-    check(tmp_path, picture, make(hr.image("png")), largest, mean)
-
-
-@pytest.mark.parametrize("picture", ["photograph", "upright photograph", "7 x 5"])
-@pytest.mark.parametrize("name", CLOSE_SMALL)
-def test_moved_and_blurred_pictures_are_close(tmp_path: Path, name: str, picture: str) -> None:
-    make, largest, mean = CLOSE_SMALL[name]
     check(tmp_path, picture, make(hr.image("png")), largest, mean)
 
 
@@ -154,7 +152,7 @@ def test_policies_do_what_they_told(tmp_path: Path, policy: str) -> None:
 LAYOUTS = ["CHW", "HWC", "channels_last"]
 OPERATIONS = {
     **{name: make for name, make in EQUAL.items() if name != "erasing"},  # of finished rows
-    **{name: make for name, (make, *_) in {**CLOSE, **CLOSE_SMALL}.items()},
+    **{name: make for name, (make, *_) in CLOSE.items()},
     "rand_augment": lambda r: r.rand_augment(),
     "trivial_augment_wide": lambda r: r.trivial_augment_wide(),
     "five_crop": lambda r: r.five_crop(20),

@@ -213,3 +213,21 @@ def test_formats_that_are_not_read_are_named(tmp_path: Path, magic: bytes) -> No
     name = "QOI" if magic == b"qoif" else "HEIF"
     with pytest.raises(hr.DataError, match=f"the format {name}, which is not read.*PNG, WebP"):
         only_batch(ds, hr.image("jpg"), 1)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_alpha_is_kept_and_scaled_as_a_channel_of_its_own(tmp_path: Path, mode: str) -> None:
+    """Pillow scales the channels of a picture with alpha otherwise than each alone."""
+    image = picture(1)
+    image.putalpha(picture(2, mode="L"))
+    image = image.convert(mode)
+    ds = shard(tmp_path, [{"png": encoded(image, "PNG")}])
+    channels = "rgba" if mode == "RGBA" else "unchanged"
+    recipe = hr.image("png").channels(channels).layout("HWC")
+    np.testing.assert_array_equal(only_batch(ds, recipe, 1)["image"][0], np.asarray(image))
+    parts = [part.resize((17, 12), Image.Resampling.BILINEAR) for part in image.split()]
+    expected = np.stack([np.asarray(part) for part in parts], axis=2)
+    np.testing.assert_array_equal(only_batch(ds, recipe.resize((12, 17)), 1)["image"][0], expected)
+    whole = np.asarray(image.resize((17, 12), Image.Resampling.BILINEAR))
+    np.testing.assert_array_equal(whole[..., -1], expected[..., -1])
+    assert (whole != expected).any()
