@@ -18,7 +18,7 @@ pytest.importorskip("torchvision")
 from torchvision import transforms as T  # noqa: E402
 
 WIDTH, HEIGHT = 40, 24
-DRAWS = 6000
+DRAWS = 5000
 ORDERS = {order: i for i, order in enumerate(itertools.permutations(range(4)))}
 JITTER = ("brightness", "contrast", "saturation", "hue")
 
