@@ -41,7 +41,7 @@ std::string bytes_of(const Picture& picture) {
   std::string bytes;
   for (int y = 0; y < picture.height; ++y)
     bytes.append(reinterpret_cast<const char*>(picture.line(y)),
-                 static_cast<size_t>(picture.width * picture.channels));
+                 static_cast<size_t>(picture.width) * static_cast<size_t>(picture.channels));
   return bytes;
 }
 
@@ -110,11 +110,12 @@ TEST(GoldenTransforms, ResizedAlphaIsPillowsAndColoursAreNotMultipliedByIt) {
 /// Pillow's `box` lets the filter look past its edges, a crop does not: what lies one area of the
 /// filter away from them is the same. `reach` is that area in pixels of the result.
 int largest_inside(const Picture& ours, std::string_view theirs, int reach_x, int reach_y) {
+  const size_t line = static_cast<size_t>(ours.width) * 3;
   int largest = 0;
   for (int y = reach_y; y < ours.height - reach_y; ++y)
     for (int x = reach_x * 3; x < (ours.width - reach_x) * 3; ++x) {
-      const auto other = static_cast<uint8_t>(theirs[static_cast<size_t>(y * ours.width * 3 + x)]);
-      largest = std::max(largest, std::abs(ours.line(y)[x] - other));
+      const char other = theirs[static_cast<size_t>(y) * line + static_cast<size_t>(x)];
+      largest = std::max(largest, std::abs(ours.line(y)[x] - static_cast<uint8_t>(other)));
     }
   return largest;
 }
@@ -221,7 +222,7 @@ TEST(GoldenTransforms, TheTrainingRecipeIsTorchvisionsWithinOneLevel) {
     const Picture out =
         scaled_box(colours_of(entry), crop_of(p), size_of(p["size_hw"]), filter_of(p), scratch);
     const bool mirror = p["steps"][1] == "horizontal_flip";
-    std::vector<float> row(static_cast<size_t>(out.width * out.height * 3));
+    std::vector<float> row(static_cast<size_t>(out.width) * static_cast<size_t>(out.height) * 3);
     write_row(out, {DType::f32, Layout::chw, mirror, false},
               PixelScale::normalized({p["mean"], p["std"]}),
               reinterpret_cast<std::byte*>(row.data()));
