@@ -1,7 +1,10 @@
 #include "codec/picture.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -40,10 +43,37 @@ bool is_pnm(std::string_view text) {
 }
 
 /// The file's own brand, or one of those it says to be compatible with.
-bool is_avif(std::string_view text) {
+bool has_brand(std::string_view text, std::initializer_list<std::string_view> wanted) {
   if (text.size() < 16 || text.substr(4, 4) != "ftyp") return false;
   const std::string_view brands = text.substr(8, 56);
-  return brands.find("avif") != brands.npos || brands.find("avis") != brands.npos;
+  return std::ranges::any_of(
+      wanted, [&](std::string_view brand) { return brands.find(brand) != brands.npos; });
+}
+
+bool is_svg(std::string_view text) {
+  constexpr size_t kProlog = 1024;
+  return text.starts_with('<') && text.substr(0, kProlog).find("<svg") != text.npos;
+}
+
+/// The name of a format that people have pictures in and that we do not read; empty if it is none.
+std::string_view unread_format(std::string_view text) {
+  using namespace std::string_view_literals;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kStarts = {
+      {{"qoif"sv, "QOI"},
+       {"#?RADIANCE"sv, "Radiance HDR"},
+       {"#?RGBE"sv, "Radiance HDR"},
+       {"v/1\x01"sv, "OpenEXR"},
+       {"\xFF\x0A"sv, "JPEG XL"},
+       {"\0\0\0\x0CJXL \r\n"sv, "JPEG XL"},
+       {"\0\0\0\x0CjP  \r\n"sv, "JPEG 2000"},
+       {"\xFF\x4F\xFF\x51"sv, "JPEG 2000"},
+       {"P7\n"sv, "PAM"},
+       {"PF\n"sv, "PFM"},
+       {"Pf\n"sv, "PFM"}}};
+  for (const auto& [start, name] : kStarts)
+    if (text.starts_with(start)) return name;
+  if (has_brand(text, {"heic", "heix", "hevc", "heim", "heis", "mif1", "msf1"})) return "HEIF";
+  return is_svg(text) ? "SVG" : "";
 }
 
 }  // namespace
@@ -58,8 +88,16 @@ Result<PictureKind> sniff_picture(ByteView file) {
   if (text.starts_with("BM")) return PictureKind::bmp;
   if (is_tiff(text)) return PictureKind::tiff;
   if (is_pnm(text)) return PictureKind::pnm;
-  if (is_avif(text)) return PictureKind::avif;
+  if (has_brand(text, {"avif", "avis"})) return PictureKind::avif;
   if (text.empty()) return Error{Code::kCorrupt, "no picture: the field is empty", {}, {}};
+  const std::string hint =
+      "read the field as bytes and decode it yourself, or convert the files: JPEG, PNG, WebP, GIF, "
+      "TIFF, BMP, PNM and AVIF are read";
+  if (const std::string_view format = unread_format(text); !format.empty())
+    return Error{Code::kCorrupt,
+                 "a picture in the format " + std::string(format) + ", which is not read",
+                 {},
+                 hint};
   std::string shown;
   for (const char c : text.substr(0, 8)) {
     constexpr char kDigits[] = "0123456789abcdef";
@@ -68,10 +106,8 @@ Result<PictureKind> sniff_picture(ByteView file) {
     shown += kDigits[byte >> 4];
     shown += kDigits[byte & 15];
   }
-  return Error{Code::kCorrupt,
-               "no picture of a known kind: its first bytes are " + shown,
-               {},
-               "read the field as bytes and decode it yourself, or convert the files"};
+  return Error{
+      Code::kCorrupt, "no picture of a known kind: its first bytes are " + shown, {}, hint};
 }
 
 Error picture_error(const char* format, const std::string& words) {

@@ -154,3 +154,80 @@ def test_gray_is_for_pictures_alone(tmp_path: Path) -> None:
     ds = ds.decode(image=hr.image("jpg").resize(16), label=hr.integer("cls"))
     with pytest.raises(hr.DataError, match="seven"):
         list(ds.batch(1).loader(threads=1, on_error="gray"))
+
+
+@pytest.mark.parametrize("layout", ["CHW", "HWC", "channels_last"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float16"])
+def test_gray_is_gray_in_every_type_and_layout(tmp_path: Path, dtype: str, layout: str) -> None:
+    pytest.importorskip("torch")
+    ds = shard(tmp_path, [{"jpg": b"no picture"}, {"jpg": encoded(picture(1), "JPEG")}])
+    recipe = hr.image("jpg").resize((12, 17)).layout(layout)
+    if dtype != "uint8":
+        recipe = recipe.normalize(MEAN, STD, dtype=dtype)
+    batch = only_batch(ds, recipe, 2, on_error="gray", to="torch")
+    row = batch["image"][0].numpy()
+    row = row.transpose(2, 0, 1) if layout == "HWC" else row
+    assert row.shape == (3, 12, 17)
+    level = np.full((3, 1, 1), 128, np.float32)
+    if dtype != "uint8":
+        mean, std = (np.array(each, np.float32).reshape(3, 1, 1) for each in (MEAN, STD))
+        level = (level * np.float32(1 / 255) - mean) / std
+    np.testing.assert_array_equal(row, np.broadcast_to(level.astype(dtype), row.shape))
+    assert [error.key for error in batch.errors] == ["000000"]
+
+
+def test_a_broken_picture_says_where_it_lies(tmp_path: Path) -> None:
+    files = [encoded(picture(n), "JPEG") for n in range(3)]
+    files[1] = files[1][: len(files[1]) // 2]
+    ds = shard(tmp_path, [{"cls": b"7", "jpg": file} for file in files])
+    with pytest.raises(hr.DataError, match="ends too soon") as caught:
+        only_batch(ds, hr.image("jpg").resize(16), 3)
+    assert caught.value.shard == str(tmp_path / "a.tar")
+    assert caught.value.member == "000001"
+    with tarfile.open(tmp_path / "a.tar") as tar:
+        assert caught.value.offset == tar.getmember("000001.jpg").offset_data
+
+
+def test_pictures_over_the_pixel_limit_are_refused(tmp_path: Path) -> None:
+    for kind in ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "PPM"):
+        ds = shard(tmp_path, [{"x": encoded(picture(1, (30, 20)), kind)}])
+        only_batch(ds, hr.image("x", pixel_limit=600), 1)
+        with pytest.raises(hr.DataError, match="30 x 20 pixels are more than the limit of 599"):
+            only_batch(ds, hr.image("x", pixel_limit=599), 1)
+
+
+def test_pictures_that_an_operation_makes_too_large_are_refused(tmp_path: Path) -> None:
+    ds = shard(tmp_path, [{"png": encoded(picture(1, (30, 20)), "PNG")}])
+    for pixels, larger in [
+        (60 * 40, lambda image: image.resize_shorter(40)),
+        (32 * 22, lambda image: image.pad(1)),
+    ]:
+        only_batch(ds, larger(hr.image("png", pixel_limit=pixels)), 1)
+        with pytest.raises(hr.DataError, match=f"more than the limit of {pixels - 1}"):
+            only_batch(ds, larger(hr.image("png", pixel_limit=pixels - 1)), 1)
+
+
+@pytest.mark.parametrize("magic", [b"qoif", b"\0\0\0\x1cftypheic\0\0\0\0mif1heic"])
+def test_formats_that_are_not_read_are_named(tmp_path: Path, magic: bytes) -> None:
+    ds = shard(tmp_path, [{"jpg": magic + bytes(100)}])
+    name = "QOI" if magic == b"qoif" else "HEIF"
+    with pytest.raises(hr.DataError, match=f"the format {name}, which is not read.*PNG, WebP"):
+        only_batch(ds, hr.image("jpg"), 1)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_alpha_is_kept_and_scaled_as_a_channel_of_its_own(tmp_path: Path, mode: str) -> None:
+    """Pillow scales the channels of a picture with alpha otherwise than each alone."""
+    image = picture(1)
+    image.putalpha(picture(2, mode="L"))
+    image = image.convert(mode)
+    ds = shard(tmp_path, [{"png": encoded(image, "PNG")}])
+    channels = "rgba" if mode == "RGBA" else "unchanged"
+    recipe = hr.image("png").channels(channels).layout("HWC")
+    np.testing.assert_array_equal(only_batch(ds, recipe, 1)["image"][0], np.asarray(image))
+    parts = [part.resize((17, 12), Image.Resampling.BILINEAR) for part in image.split()]
+    expected = np.stack([np.asarray(part) for part in parts], axis=2)
+    np.testing.assert_array_equal(only_batch(ds, recipe.resize((12, 17)), 1)["image"][0], expected)
+    whole = np.asarray(image.resize((17, 12), Image.Resampling.BILINEAR))
+    np.testing.assert_array_equal(whole[..., -1], expected[..., -1])
+    assert (whole != expected).any()

@@ -96,10 +96,10 @@ TEST(GoldenOps, ValuesAreWithinOneOfTorchvision) {
   const auto factor = [](What what) {
     return [what](const Json& p) { return adjust(what, p["factor"]); };
   };
-  expect_within("adjust_brightness", 2, 1, 0.01, factor(What::brightness));
-  expect_within("adjust_contrast", 2, 1, 0.02, factor(What::contrast));
-  expect_within("adjust_saturation", 2, 1, 0.02, factor(What::saturation));
-  expect_within("adjust_sharpness", 2, 1, 0.02, factor(What::sharpness));
+  expect_within("adjust_brightness", 4, 1, 0.01, factor(What::brightness));
+  expect_within("adjust_contrast", 4, 1, 0.02, factor(What::contrast));
+  expect_within("adjust_saturation", 4, 1, 0.02, factor(What::saturation));
+  expect_within("adjust_sharpness", 4, 1, 0.02, factor(What::sharpness));
   expect_within("autocontrast", 1, 1, 0.02,
                 [](const Json&) { return adjust(What::autocontrast, 0); });
   expect_within("grayscale", 1, 1, 0.02, [](const Json& p) -> std::optional<ImageOp> {
@@ -109,7 +109,7 @@ TEST(GoldenOps, ValuesAreWithinOneOfTorchvision) {
 }
 
 TEST(GoldenOps, HueIsWithinTwo) {
-  expect_within("adjust_hue", 2, 2, 0.02,
+  expect_within("adjust_hue", 4, 2, 0.02,
                 [](const Json& p) { return adjust(Adjust::What::hue, p["factor"]); });
 }
 
@@ -151,11 +151,11 @@ TEST(GoldenOps, AffinePicturesAreWithinOne) {
     EXPECT_LE(mean, 0.01);
     return true;
   });
-  EXPECT_GE(seen, 2);
+  EXPECT_GE(seen, 3);
 }
 
 TEST(GoldenOps, BlursAreWithinOne) {
-  expect_within("gaussian_blur", 1, 1, 0.01, [](const Json& p) -> std::optional<ImageOp> {
+  expect_within("gaussian_blur", 2, 1, 0.01, [](const Json& p) -> std::optional<ImageOp> {
     if (p["sigma_xy"][0] != p["sigma_xy"][1]) return std::nullopt;
     const double sigma = p["sigma_xy"][0];
     return GaussianBlur{p["kernel_xy"][0], p["kernel_xy"][1], {sigma, sigma}, 1.0};
@@ -171,7 +171,7 @@ TEST(GoldenOps, ErasedBoxesAreEqual) {
     EXPECT_EQ(sha256_hex(as_bytes(row.bytes)), entry["decoded"]["sha256"]);
     return true;
   });
-  EXPECT_EQ(seen, 1);
+  EXPECT_GE(seen, 1);
 }
 
 }  // namespace
