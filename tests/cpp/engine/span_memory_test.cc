@@ -18,6 +18,7 @@ constexpr uint64_t kPage = 4096;
 
 TEST(SpanMemory, TheSmallestFreePieceThatFitsIsGiven) {
   SpanMemory memory(64 * kPage);
+  memory.take(12 * kPage);  // from one piece, whose neighbours are known
   auto small = memory.take(2 * kPage);
   const auto between = memory.take(kPage);
   auto large = memory.take(8 * kPage);
