@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import headrace as hr
@@ -27,6 +28,9 @@ def pipeline(shards):
     return hr.open(shards(200, 3)).decode(n=hr.integer("cls"))
 
 
+#: What /proc says of a thread or process that ends while it is looked at.
+GONE = (FileNotFoundError, ProcessLookupError)
+
 _others: set[int] = set()
 
 
@@ -41,14 +45,15 @@ def children() -> list[int]:
     """Processes that this test has started and that have not ended."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        found += (task / "children").read_text().split()
+        with suppress(*GONE):  # a thread that ended since
+            found += (task / "children").read_text().split()
     return [pid for pid in map(int, found) if pid not in _others and not _ended(pid)]
 
 
 def _ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+    except GONE:
         return True
 
 
