@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "codec/image_words.h"
+
 namespace headrace::cli {
 namespace {
 
@@ -178,31 +180,21 @@ bool yes_or_no(const RecipeValue& value, bool* into) {
   return named(value, {{"True", true}, {"False", false}}, into);
 }
 
+/// One word, whose meaning `find` knows.
+template <typename T>
+bool word(const RecipeValue& value, std::optional<T> (*find)(std::string_view), T* into) {
+  const std::optional<T> found = value.size() == 1 ? find(value[0]) : std::nullopt;
+  if (found) *into = *found;
+  return found.has_value();
+}
+
 bool filter(const RecipeValue& value, Interpolation* into) {
-  using enum Interpolation;
-  return named(value,
-               {{"nearest", nearest},
-                {"box", box},
-                {"bilinear", bilinear},
-                {"bicubic", bicubic},
-                {"lanczos", lanczos}},
-               into);
+  return word(value, interpolation_of, into);
 }
 
-bool mode(const RecipeValue& value, Edge* into) {
-  return named(value,
-               {{"constant", Edge::constant},
-                {"edge", Edge::edge},
-                {"reflect", Edge::reflect},
-                {"symmetric", Edge::symmetric}},
-               into);
-}
+bool mode(const RecipeValue& value, Edge* into) { return word(value, edge_of, into); }
 
-bool channels(const RecipeValue& value, Channels* into) {
-  using enum Channels;
-  return named(value, {{"rgb", rgb}, {"gray", gray}, {"rgba", rgba}, {"unchanged", unchanged}},
-               into);
-}
+bool channels(const RecipeValue& value, Channels* into) { return word(value, channels_of, into); }
 
 bool decode(const RecipeValue& value, DecodeSettings* into) {
   return named(value, {{"exact", DecodeSettings::exact}, {"fast", DecodeSettings::fast}}, into);

@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "codec/decoder.h"
+#include "codec/image_words.h"
 #include "image_ops.h"
 
 namespace headrace::python {
@@ -57,11 +58,7 @@ BoxesSpec boxes_spec(const nb::dict& recipe) {
 
 ImageSpec image_spec(const nb::dict& recipe) {
   ImageSpec image;
-  const auto channels = get<std::string>(recipe, "channels");
-  image.channels = channels == "gray"   ? Channels::gray
-                   : channels == "rgba" ? Channels::rgba
-                   : channels == "rgb"  ? Channels::rgb
-                                        : Channels::unchanged;
+  image.channels = channels_of(get<std::string>(recipe, "channels")).value();
   image.ops = ops_of(recipe);
   image.dtype = dtype_of(recipe);
   image.unit_range = get<bool>(recipe, "unit_range");

@@ -7,6 +7,8 @@
 
 #include <map>
 
+#include "codec/image_words.h"
+
 namespace headrace::python {
 namespace {
 
@@ -22,16 +24,10 @@ using Range = std::array<double, 2>;
 Range range(const nb::dict& op, const char* key) { return get<Range>(op, key); }
 
 Interpolation filter(const nb::dict& op) {
-  return interpolation_of(get<std::string>(op, "filter"));
+  return interpolation_of(get<std::string>(op, "filter")).value();
 }
 
-Edge edge(const nb::dict& op) {
-  const auto name = get<std::string>(op, "mode");
-  return name == "edge"        ? Edge::edge
-         : name == "reflect"   ? Edge::reflect
-         : name == "symmetric" ? Edge::symmetric
-                               : Edge::constant;
-}
+Edge edge(const nb::dict& op) { return edge_of(get<std::string>(op, "mode")).value(); }
 
 Fill fill(const nb::dict& op) { return get<Fill>(op, "fill"); }
 
@@ -145,14 +141,6 @@ const std::map<std::string, Maker>& makers() {
 }
 
 }  // namespace
-
-Interpolation interpolation_of(const std::string& name) {
-  return name == "nearest"   ? Interpolation::nearest
-         : name == "box"     ? Interpolation::box
-         : name == "bicubic" ? Interpolation::bicubic
-         : name == "lanczos" ? Interpolation::lanczos
-                             : Interpolation::bilinear;
-}
 
 ImageOp image_op_of(const nb::dict& op) { return makers().at(get<std::string>(op, "op"))(op); }
 

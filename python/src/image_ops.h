@@ -9,7 +9,4 @@ namespace headrace::python {
 /// One operation: {"op": its name, and its parameters}.
 ImageOp image_op_of(const nb::dict& op);
 
-/// A filter by its name.
-Interpolation interpolation_of(const std::string& name);
-
 }  // namespace headrace::python
