@@ -1,6 +1,6 @@
 #include "cli/decode_recipe.h"
 
-#include <array>
+#include <utility>
 #include <vector>
 
 #include "base/try.h"
@@ -90,230 +90,202 @@ class Arguments {
 
 /// Takes the size of an operation that has a height and a width.
 template <typename Op>
-void take_size(Arguments& a, Op* op) {
+void take_size(Arguments& a, Op& op) {
   Size size;
   a.must("size", kSize, &size);
-  op->height = size.height;
-  op->width = size.width;
+  op.height = size.height;
+  op.width = size.width;
 }
 
-Adjust take_chance(Arguments& a, Adjust op) {
+template <typename Op>
+void take_filling(Arguments& a, Op& op) {
+  a.named("fill", kFill, &op.fill);
+  a.named("mode", kMode, &op.edge);
+}
+
+template <typename Op>
+void take_box(Arguments& a, Op& op) {
+  a.named("scale", kPair, &op.scale);
+  a.named("ratio", kPair, &op.ratio);
+}
+
+template <typename Op>
+void take_sampling(Arguments& a, Op& op) {
+  a.named("filter", kFilter, &op.filter);
+  a.named("fill", kFill, &op.fill);
+}
+
+// --- The arguments of each operation, in Python's order ------------------------------------------
+
+void take(Arguments& a, Pad& op) {
+  a.must("padding", kPadding, &op.margins);
+  take_filling(a, op);
+}
+
+void take(Arguments& a, CenterCrop& op) { take_size(a, op); }
+
+void take(Arguments& a, FiveCrop& op) { take_size(a, op); }
+
+void take(Arguments& a, RandomCrop& op) {
+  take_size(a, op);
+  a.named("padding", kPadding, &op.padding);
+  a.named("pad_if_needed", kYesOrNo, &op.pad_if_needed);
+  take_filling(a, op);
+}
+
+void take(Arguments& a, RandomResizedCrop& op) {
+  take_size(a, op);
+  take_box(a, op);
+  a.named("filter", kFilter, &op.filter);
+}
+
+void take(Arguments& a, HorizontalFlip& op) { a.may("p", kNumber, &op.p); }
+
+void take(Arguments& a, VerticalFlip& op) { a.may("p", kNumber, &op.p); }
+
+void take(Arguments& a, QuarterTurns& op) { a.may("turns", kTurns, &op.turns); }
+
+void take(Arguments& a, RandomAffine& op) {
+  a.must("degrees", kDegrees, &op.degrees);
+  a.named("translate", kPair, &op.translate);
+  a.named("scale", kPair, &op.scale);
+  a.named("shear", kShear, &op.shear);
+  take_sampling(a, op);
+  a.named("p", kNumber, &op.p);
+}
+
+void take(Arguments& a, ColorJitter& op) {
+  a.may("brightness", kFactors, &op.brightness);
+  a.may("contrast", kFactors, &op.contrast);
+  a.may("saturation", kFactors, &op.saturation);
+  a.may("hue", kHues, &op.hue);
+  a.named("p", kNumber, &op.p);
+}
+
+void take(Arguments& a, GaussianBlur& op) {
+  Size kernel;
+  a.must("kernel", kKernel, &kernel);
+  a.may("sigma", kSigma, &op.sigma);
+  a.named("p", kNumber, &op.p);
+  op.kernel_width = kernel.width;
+  op.kernel_height = kernel.height;
+}
+
+void take(Arguments& a, RandAugment& op) {
+  a.may("operations", kWhole, &op.operations);
+  a.may("magnitude", kWhole, &op.magnitude);
+  a.named("magnitudes", kWhole, &op.magnitudes);
+  take_sampling(a, op);
+}
+
+void take(Arguments& a, TrivialAugmentWide& op) {
+  a.named("magnitudes", kWhole, &op.magnitudes);
+  take_sampling(a, op);
+}
+
+void take(Arguments& a, Normalize& op) {
+  DType narrow = DType::f32;
+  a.must("mean", kNumbers, &op.mean);
+  a.must("std", kNumbers, &op.std);
+  a.may("dtype", kFloatType, &narrow);
+}
+
+void take(Arguments& a, RandomErasing& op) {
   a.may("p", kNumber, &op.p);
-  return op;
+  take_box(a, op);
+  a.named("value", kNumbers, &op.value);
 }
 
-Adjust take_value(Arguments& a, const char* name, Adjust::What what) {
-  Adjust op{.what = what};
-  a.must(name, kNumber, &op.value);
-  return take_chance(a, op);
+void take(Arguments& a, Resize& op) {
+  if (op.by == Resize::By::exact)
+    take_size(a, op);
+  else
+    a.must("pixels", kWhole, &op.height);
+  if (op.by == Resize::By::shorter) a.named("max_size", kPixelsOrNone, &op.max_side);
+  a.named("filter", kFilter, &op.filter);
 }
 
-template <typename Op>
-void take_filling(Arguments& a, Op* op) {
-  a.named("fill", kFill, &op->fill);
-  a.named("mode", kMode, &op->edge);
+/// `value`: what Python calls the operation's value; nullptr: it has none.
+void take(Arguments& a, Adjust& op, const char* value) {
+  if (value != nullptr) a.must(value, kNumber, &op.value);
+  a.may("p", kNumber, &op.p);
 }
 
-template <typename Op>
-void take_box(Arguments& a, Op* op) {
-  a.named("scale", kPair, &op->scale);
-  a.named("ratio", kPair, &op->ratio);
-}
-
-template <typename Op>
-void take_sampling(Arguments& a, Op* op) {
-  a.named("filter", kFilter, &op->filter);
-  a.named("fill", kFill, &op->fill);
-}
+// --- Words ---------------------------------------------------------------------------------------
 
 struct Word {
   const char* name;
   void (*add)(Arguments& a, ImageSpec& to);
 };
 
-/// The word for an operation that `make`, which has no state, makes from its arguments.
-template <typename Make>
-constexpr Word operation(const char* name, Make) {
-  return {name, [](Arguments& a, ImageSpec& to) { to.ops.emplace_back(Make()(a)); }};
+template <typename Op>
+void add(Arguments& a, ImageSpec& to) {
+  Op op;
+  take(a, op);
+  to.ops.emplace_back(std::move(op));
 }
 
-constexpr std::array kWords = {
-    operation("resize",
-              [](Arguments& a) {
-                Resize op;
-                take_size(a, &op);
-                a.named("filter", kFilter, &op.filter);
-                return op;
-              }),
-    operation("resize_shorter",
-              [](Arguments& a) {
-                Resize op{.by = Resize::By::shorter};
-                a.must("pixels", kWhole, &op.height);
-                a.named("max_size", kPixelsOrNone, &op.max_side);
-                a.named("filter", kFilter, &op.filter);
-                return op;
-              }),
-    operation("resize_longer",
-              [](Arguments& a) {
-                Resize op{.by = Resize::By::longer};
-                a.must("pixels", kWhole, &op.height);
-                a.named("filter", kFilter, &op.filter);
-                return op;
-              }),
-    operation("pad",
-              [](Arguments& a) {
-                Pad op;
-                a.must("padding", kPadding, &op.margins);
-                take_filling(a, &op);
-                return op;
-              }),
-    operation("center_crop",
-              [](Arguments& a) {
-                CenterCrop op;
-                take_size(a, &op);
-                return op;
-              }),
-    operation("five_crop",
-              [](Arguments& a) {
-                FiveCrop op;
-                take_size(a, &op);
-                return op;
-              }),
-    operation("random_crop",
-              [](Arguments& a) {
-                RandomCrop op;
-                take_size(a, &op);
-                a.named("padding", kPadding, &op.padding);
-                a.named("pad_if_needed", kYesOrNo, &op.pad_if_needed);
-                take_filling(a, &op);
-                return op;
-              }),
-    operation("random_resized_crop",
-              [](Arguments& a) {
-                RandomResizedCrop op;
-                take_size(a, &op);
-                take_box(a, &op);
-                a.named("filter", kFilter, &op.filter);
-                return op;
-              }),
-    operation("flip",
-              [](Arguments& a) {
-                HorizontalFlip op;
-                a.may("p", kNumber, &op.p);
-                return op;
-              }),
-    operation("vertical_flip",
-              [](Arguments& a) {
-                VerticalFlip op;
-                a.may("p", kNumber, &op.p);
-                return op;
-              }),
-    operation("rotate90",
-              [](Arguments& a) {
-                QuarterTurns op;
-                a.may("turns", kTurns, &op.turns);
-                return op;
-              }),
-    operation("random_affine",
-              [](Arguments& a) {
-                RandomAffine op;
-                a.must("degrees", kDegrees, &op.degrees);
-                a.named("translate", kPair, &op.translate);
-                a.named("scale", kPair, &op.scale);
-                a.named("shear", kShear, &op.shear);
-                take_sampling(a, &op);
-                a.named("p", kNumber, &op.p);
-                return op;
-              }),
-    operation("color_jitter",
-              [](Arguments& a) {
-                ColorJitter op;
-                a.may("brightness", kFactors, &op.brightness);
-                a.may("contrast", kFactors, &op.contrast);
-                a.may("saturation", kFactors, &op.saturation);
-                a.may("hue", kHues, &op.hue);
-                a.named("p", kNumber, &op.p);
-                return op;
-              }),
-    operation(
-        "random_grayscale",
-        [](Arguments& a) { return take_chance(a, {.what = Adjust::What::grayscale, .p = 0.1}); }),
-    operation("sharpness",
-              [](Arguments& a) { return take_value(a, "factor", Adjust::What::sharpness); }),
-    operation("posterize",
-              [](Arguments& a) { return take_value(a, "bits", Adjust::What::posterize); }),
-    operation("solarize",
-              [](Arguments& a) { return take_value(a, "threshold", Adjust::What::solarize); }),
-    operation("autocontrast",
-              [](Arguments& a) { return take_chance(a, {.what = Adjust::What::autocontrast}); }),
-    operation("equalize",
-              [](Arguments& a) { return take_chance(a, {.what = Adjust::What::equalize}); }),
-    operation("invert",
-              [](Arguments& a) { return take_chance(a, {.what = Adjust::What::invert}); }),
-    operation("gaussian_blur",
-              [](Arguments& a) {
-                GaussianBlur op;
-                Size kernel;
-                a.must("kernel", kKernel, &kernel);
-                a.may("sigma", kSigma, &op.sigma);
-                a.named("p", kNumber, &op.p);
-                op.kernel_width = kernel.width;
-                op.kernel_height = kernel.height;
-                return op;
-              }),
-    operation("rand_augment",
-              [](Arguments& a) {
-                RandAugment op;
-                a.may("operations", kWhole, &op.operations);
-                a.may("magnitude", kWhole, &op.magnitude);
-                a.named("magnitudes", kWhole, &op.magnitudes);
-                take_sampling(a, &op);
-                return op;
-              }),
-    operation("trivial_augment_wide",
-              [](Arguments& a) {
-                TrivialAugmentWide op;
-                a.named("magnitudes", kWhole, &op.magnitudes);
-                take_sampling(a, &op);
-                return op;
-              }),
-    operation("normalize",
-              [](Arguments& a) {
-                Normalize op;
-                DType narrow = DType::f32;
-                a.must("mean", kNumbers, &op.mean);
-                a.must("std", kNumbers, &op.std);
-                a.may("dtype", kFloatType, &narrow);
-                return op;
-              }),
-    operation("random_erasing",
-              [](Arguments& a) {
-                RandomErasing op;
-                a.may("p", kNumber, &op.p);
-                take_box(a, &op);
-                a.named("value", kNumbers, &op.value);
-                return op;
-              }),
-    Word{"to_float",
-         [](Arguments& a, ImageSpec& to) {
-           DType narrow = DType::f32;
-           a.may("dtype", kFloatType, &narrow);
-           to.dtype = DType::f32;
-           to.unit_range = true;
-         }},
-    Word{"layout",
-         [](Arguments& a, ImageSpec&) {
-           Layout layout = Layout::hwc;
-           a.must("layout", kLayout, &layout);
-         }},
-    Word{"gray", [](Arguments&, ImageSpec& to) { to.channels = Channels::gray; }},
-    Word{"channels",
-         [](Arguments& a, ImageSpec& to) { a.must("channels", kChannels, &to.channels); }},
+template <Resize::By by>
+void add_resize(Arguments& a, ImageSpec& to) {
+  Resize op{.by = by};
+  take(a, op);
+  to.ops.emplace_back(op);
+}
+
+void add_adjust(Arguments& a, ImageSpec& to, Adjust op, const char* value = nullptr) {
+  take(a, op, value);
+  to.ops.emplace_back(op);
+}
+
+using What = Adjust::What;
+
+constexpr Word kWords[] = {
+    {"resize", add_resize<Resize::By::exact>},
+    {"resize_shorter", add_resize<Resize::By::shorter>},
+    {"resize_longer", add_resize<Resize::By::longer>},
+    {"pad", add<Pad>},
+    {"center_crop", add<CenterCrop>},
+    {"five_crop", add<FiveCrop>},
+    {"random_crop", add<RandomCrop>},
+    {"random_resized_crop", add<RandomResizedCrop>},
+    {"flip", add<HorizontalFlip>},
+    {"vertical_flip", add<VerticalFlip>},
+    {"rotate90", add<QuarterTurns>},
+    {"random_affine", add<RandomAffine>},
+    {"color_jitter", add<ColorJitter>},
+    {"random_grayscale",
+     [](auto& a, auto& to) { add_adjust(a, to, {.what = What::grayscale, .p = 0.1}); }},
+    {"sharpness",
+     [](auto& a, auto& to) { add_adjust(a, to, {.what = What::sharpness}, "factor"); }},
+    {"posterize", [](auto& a, auto& to) { add_adjust(a, to, {.what = What::posterize}, "bits"); }},
+    {"solarize",
+     [](auto& a, auto& to) { add_adjust(a, to, {.what = What::solarize}, "threshold"); }},
+    {"autocontrast", [](auto& a, auto& to) { add_adjust(a, to, {.what = What::autocontrast}); }},
+    {"equalize", [](auto& a, auto& to) { add_adjust(a, to, {.what = What::equalize}); }},
+    {"invert", [](auto& a, auto& to) { add_adjust(a, to, {.what = What::invert}); }},
+    {"gaussian_blur", add<GaussianBlur>},
+    {"rand_augment", add<RandAugment>},
+    {"trivial_augment_wide", add<TrivialAugmentWide>},
+    {"normalize", add<Normalize>},
+    {"random_erasing", add<RandomErasing>},
+    {"to_float",
+     [](auto& a, auto& to) {
+       DType narrow = DType::f32;
+       a.may("dtype", kFloatType, &narrow);
+       to.dtype = DType::f32;
+       to.unit_range = true;
+     }},
+    {"layout",
+     [](auto& a, auto&) {
+       Layout layout = Layout::hwc;
+       a.must("layout", kLayout, &layout);
+     }},
+    {"gray", [](auto&, auto& to) { to.channels = Channels::gray; }},
+    {"channels", [](auto& a, auto& to) { a.must("channels", kChannels, &to.channels); }},
     // Parameters of hr.image itself.
-    Word{"decode", [](Arguments& a, ImageSpec& to) { a.must("decode", kDecode, &to.decode); }},
-    Word{"upright", [](Arguments& a, ImageSpec& to) { a.must("upright", kYesOrNo, &to.upright); }},
-    Word{"pixel_limit",
-         [](Arguments& a, ImageSpec& to) { a.must("pixel_limit", kCount, &to.pixel_limit); }},
+    {"decode", [](auto& a, auto& to) { a.must("decode", kDecode, &to.decode); }},
+    {"upright", [](auto& a, auto& to) { a.must("upright", kYesOrNo, &to.upright); }},
+    {"pixel_limit", [](auto& a, auto& to) { a.must("pixel_limit", kCount, &to.pixel_limit); }},
 };
 
 Error unknown(const std::string& name) {
