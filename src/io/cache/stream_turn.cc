@@ -16,7 +16,7 @@ void StreamTurn::end() {
   const std::lock_guard lock(mutex_);
   file_.unlock(CacheFile::Sign::kPulse);
   file_.unlock(CacheFile::Sign::kTurn);
-  held_ = false;
+  held_ = pulse_ = false;
 }
 
 bool StreamTurn::pulse() {
