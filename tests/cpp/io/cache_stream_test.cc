@@ -1,7 +1,6 @@
 // The node cache over a server without ranges: one process streams an object, and the others take
 // it from the cache.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -235,16 +234,8 @@ TEST(StreamedThroughCache, WhatIsNotKeptEachProcessStreams) {
   std::vector<pid_t> children;
   children.reserve(3);
   for (int i = 0; i < 3; ++i)
-    children.push_back(in_child([&] {
-      std::signal(SIGXFSZ, SIG_IGN);
-      const rlimit limit{50 * kGranule, 50 * kGranule};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
-      Reader reader(server, options(folder.path()));
-      const auto source = reader.open<StreamedObject>();
-      return reads_right(*source, 0, 0, server.bytes()) &&
-             reads_right(*source, 0, 0, server.bytes()) &&
-             !reader.cache->counters().trouble.empty();
-    }));
+    children.push_back(in_child(
+        [&] { return read_with_small_files<StreamedObject>(server, options(folder.path())); }));
   for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
   EXPECT_LE(server.streams(), 3U);
 }

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -172,6 +174,18 @@ bool read_everything(CountingServer& server, const CacheOptions& with, unsigned 
   }
   const CacheCounters counters = reader.cache->counters();
   return counters.damaged == 0 && counters.streamed_bytes == 0 && counters.trouble.empty();
+}
+
+/// Reads an object twice in a process that may write files of half its size only.
+template <typename Object = ServedObject>
+bool read_with_small_files(CountingServer& server, const CacheOptions& with) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{server.bytes() / 2, server.bytes() / 2};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  Reader reader(server, with);
+  const auto source = reader.template open<Object>();
+  return reads_right(*source, 0, 0, server.bytes()) && reads_right(*source, 0, 0, server.bytes()) &&
+         !reader.cache->counters().trouble.empty();
 }
 
 }  // namespace headrace
