@@ -158,6 +158,7 @@ TEST(StreamedThroughCache, WhoTakesTheTurnOverIsWaitedForThoughNothingNewComesAt
   CountingServer server(100 * kGranule);
   CacheOptions impatient = options(folder.path());
   impatient.patience = milliseconds(400);
+  server.delay_a_granule = milliseconds(5);  // the rest takes longer than closing
   {
     Reader first(server, impatient);
     EXPECT_TRUE(reads_right(*first.open<StreamedObject>(), 0, 0, 80 * kGranule));
