@@ -126,6 +126,10 @@ class Loader {
   /// Digest of the options and the data: must agree on all ranks.
   std::string agreement() const;
 
+  /// Batches that are made from now on lie in memory that is page-locked for a CUDA device, given
+  /// by its ordinal, which copies faster from it and by itself. A driver that refuses is noted.
+  void page_lock(int device);
+
   LoaderStats stats() const;
   /// Ends the threads; `next` answers Code::kInterrupted from now on. Idempotent.
   void stop();

@@ -1,16 +1,18 @@
-"""Columns on a CUDA device: through pinned memory, on a stream of their own.
+"""Columns on a CUDA device: from page-locked slots, on a stream of their own.
 
-    host     slot ──copy──▶ pinned memory ──┐
-    device   copy stream                    └──▶ tensor ──┐ event
-             training's stream   … step n - 1 …           └──▶ step n …
+    host     slot (page-locked) ─┐
+    device   copy stream         └──▶ tensor ──┐ event
+             training's stream   … step n - 1 … └──▶ step n …
 
 The training's stream waits for the copy, the host for nothing. So the copy of a batch runs while
 the device still computes the step before it, as long as the program does not wait for the device in
-each step (`loss.item()` does).
+each step (`loss.item()` does). The engine locks its slots; columns that a function made are copied
+to pinned memory first.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from .errors import UsageError
@@ -36,6 +38,15 @@ class Device:
             raise UsageError(f"there is no device {name!r}: torch sees {count} CUDA devices")
         self._device = device
         self._copies: Any = None
+        self._copied: deque[tuple[Any, Any]] = deque()
+
+    @property
+    def number(self) -> int:
+        """Of the device, as CUDA counts those that this process sees."""
+        import torch
+
+        current: int = torch.cuda.current_device()
+        return current if self._device.index is None else int(self._device.index)
 
     def move(self, tensor: Any) -> Any:
         """The tensor on the device; work that is queued there from now on finds it filled."""
@@ -44,9 +55,18 @@ class Device:
         if self._copies is None:
             self._copies = torch.cuda.Stream(self._device)
         with torch.cuda.stream(self._copies):
-            # torch keeps pinned memory for the next time, and until the copy is done.
-            moved = tensor.pin_memory().to(self._device, non_blocking=True)
+            # Memory that torch has pinned itself it keeps until the copy is done.
+            source = tensor if tensor.is_pinned() else tensor.pin_memory()
+            moved = source.to(self._device, non_blocking=True)
+        if source is tensor:
+            self._keep_until_copied(tensor)
         training = torch.cuda.current_stream(self._device)
         training.wait_stream(self._copies)
         moved.record_stream(training)
         return moved
+
+    def _keep_until_copied(self, tensor: Any) -> None:
+        """Its slot must not be filled again before."""
+        while self._copied and self._copied[0][0].query():
+            self._copied.popleft()
+        self._copied.append((self._copies.record_event(), tensor))

@@ -207,6 +207,8 @@ class Loader:
             more = [self._options.get(name) for name in ("assemble", "steps")]
             check_agreement(self._place, f"{self._native.agreement()} {more}")
             self._agreed = True
+            if self._device is not None:
+                self._native.page_lock(self._device.number)
         self._pause()
         self._native.rewind()
         if self._stream is not None:

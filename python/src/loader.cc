@@ -180,6 +180,9 @@ void bind_loader(nb::module_& module) {
                  self.with([=](const Loader& loader) { return loader.explain(epoch, position); }));
            })
       .def("row_at", &PyLoader::row_at)
+      .def(
+          "page_lock", [](PyLoader& self, int device) { self.loader().page_lock(device); },
+          nb::call_guard<nb::gil_scoped_release>())
       .def("agreement", [](PyLoader& self) { return self.loader().agreement(); })
       .def("next", &PyLoader::next)
       .def(

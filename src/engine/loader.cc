@@ -15,6 +15,7 @@
 #include "engine/setup.h"
 #include "engine/stats.h"
 #include "headrace/audit.h"
+#include "headrace/notes.h"
 #include "plan/run_state.h"
 
 namespace headrace {
@@ -306,6 +307,14 @@ Status Loader::load_state(const std::string& json, uint64_t total) {
 std::string Loader::agreement() const {
   const RunState start = begin_run(*impl_->setup.schedule, fingerprints(impl_->setup.options));
   return hex64(xxh3(as_bytes(encode_state(start))));
+}
+
+void Loader::page_lock(int device) {
+  auto lock = PageLock::open(device);
+  if (lock.ok())
+    impl_->pool.lock_slots(std::move(*lock));
+  else
+    note_once("Batches are not page-locked: " + lock.error().to_string());
 }
 
 LoaderStats Loader::stats() const {

@@ -33,7 +33,9 @@ int nameless_file() {
 /// Memory from the system: anonymous, or a nameless file. Move-only owner.
 class Region {
  public:
-  Region(uint64_t bytes, bool shared, bool huge) : bytes_(bytes) {
+  /// `lock` may be null.
+  Region(uint64_t bytes, bool shared, bool huge, const std::shared_ptr<PageLock>& lock)
+      : bytes_(bytes) {
     if (shared) {
       static std::atomic<uint64_t> next_id{1};
       id_ = next_id++;
@@ -52,20 +54,24 @@ class Region {
 #ifdef MADV_HUGEPAGE
     if (huge && bytes >= kHugePage) madvise(at_, bytes, MADV_HUGEPAGE);
 #endif
+    if (lock && lock->lock({at_, bytes_})) lock_ = lock;
   }
   Region(Region&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)),
         id_(other.id_),
-        descriptor_(std::exchange(other.descriptor_, -1)) {}
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        lock_(std::move(other.lock_)) {}
   Region& operator=(Region&& other) noexcept {
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
     std::swap(id_, other.id_);
     std::swap(descriptor_, other.descriptor_);
+    std::swap(lock_, other.lock_);
     return *this;
   }
   ~Region() {
+    if (lock_) lock_->unlock({at_, bytes_});
     if (at_ != nullptr) munmap(at_, bytes_);
     if (descriptor_ >= 0) close(descriptor_);
   }
@@ -74,6 +80,7 @@ class Region {
   void leak() {
     at_ = nullptr;
     descriptor_ = -1;
+    lock_.reset();
   }
 
   uint64_t size() const { return bytes_; }
@@ -84,6 +91,7 @@ class Region {
   uint64_t bytes_ = 0;
   uint64_t id_ = 0;
   int descriptor_ = -1;
+  std::shared_ptr<PageLock> lock_;  ///< nullptr: pageable
 };
 
 /// Ragged batches differ in size: an eighth of slack, so that few slots have to be made anew.
@@ -99,7 +107,8 @@ struct SlotPool::Core {
 
   Region take(uint64_t bytes) {
     if (std::optional<Region> known = take_free(bytes)) return std::move(*known);
-    Region region(with_slack(bytes), options.shared, !is_first());
+    const auto [huge, lock_with] = for_new_slot();
+    Region region(with_slack(bytes), options.shared, huge, lock_with);
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
@@ -108,10 +117,11 @@ struct SlotPool::Core {
     return region;
   }
 
-  /// The first batch is waited for, and huge pages may have to be made by moving others.
-  bool is_first() {
+  /// Not huge is the first: its batch is waited for, and huge pages may have to be made by moving
+  /// others.
+  std::pair<bool, std::shared_ptr<PageLock>> for_new_slot() {
     std::scoped_lock lock(mutex);
-    return usage.peak_slots == 0;
+    return {usage.peak_slots > 0, page_lock};
   }
 
   /// The smallest that fits, and of those the one that came back last: a cache may still hold it.
@@ -159,6 +169,7 @@ struct SlotPool::Core {
   std::map<Place, Region> free;
   uint64_t returns = 0;
   Usage usage;
+  std::shared_ptr<PageLock> page_lock;  ///< of new slots; nullptr: they stay pageable
 };
 
 SlotPool::SlotPool(SlotPoolOptions options) : core_(std::make_shared<Core>(options)) {}
@@ -187,6 +198,11 @@ std::shared_ptr<const Slot> SlotPool::take(uint64_t bytes) {
 SlotPool::Usage SlotPool::usage() const {
   std::scoped_lock lock(core_->mutex);
   return core_->usage;
+}
+
+void SlotPool::lock_slots(std::shared_ptr<PageLock> lock) {
+  std::scoped_lock guard(core_->mutex);
+  core_->page_lock = std::move(lock);
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 //
 // A pool may be shared: its slots are files without a name (memfd), which processes that are given
 // their descriptors map too. They vanish with the last process that has them, however it ends.
+// Slots may be page-locked for a CUDA device, as long as they exist.
 //
 // Ownership: a slot keeps what it needs of its pool alive; a pool may die before its slots.
 // Thread-safety: every method may be called from any thread; a slot's memory belongs to its holder.
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/page_lock.h"
 #include "headrace/bytes.h"
 
 namespace headrace {
@@ -44,6 +46,8 @@ class SlotPool {
   /// In a shared pool the memory begins with the region.
   std::shared_ptr<const Slot> take(uint64_t bytes);
   Usage usage() const;
+  /// Slots that are made from now on are page-locked.
+  void lock_slots(std::shared_ptr<PageLock> lock);
 
  private:
   struct Core;

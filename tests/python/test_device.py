@@ -73,6 +73,13 @@ def test_columns_are_on_the_device_and_equal_those_of_the_host(pipeline):
 
 
 @needs_cuda
+def test_the_device_copies_from_the_batches_own_memory(pipeline):
+    for batch in pipeline.loader(device="cuda"):
+        assert torch.from_dlpack(batch.column("x")).is_pinned()
+        assert torch.from_dlpack(batch.column("r")).is_pinned()
+
+
+@needs_cuda
 def test_batches_stay_as_they_are_while_the_device_is_busy(pipeline):
     busy = torch.randn(4096, 4096, device="cuda")
     sums = []
