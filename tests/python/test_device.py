@@ -40,6 +40,8 @@ def test_columns_are_moved_once_when_they_are_asked_for(pipeline, monkeypatch):
     moved = []
 
     class Elsewhere:
+        number = 1
+
         def __init__(self, name):
             assert name == "cuda:1"
 
