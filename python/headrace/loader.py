@@ -11,7 +11,7 @@ from . import _native
 from .batch import CHANNELS_LAST, Batch
 from .distributed import Place, check_agreement
 from .errors import DataError, StateError, StoppedError, UsageError
-from .states import own_state
+from .states import check_kind
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -118,6 +118,8 @@ class Loader:
 
             threads = self._options["threads"] or os.cpu_count() or 1
             options["threads"] = max(1, threads // workers)
+        if self._options.get("assemble") and options["tail"] == "short":
+            options["tail"] = "pad"  # rows that pad are left out, and each rank has the same ones
         options["shared_memory"] = options["function_workers"] > 0
         return _native.Loader([each._native for each in self._source.sets], options)
 
@@ -153,7 +155,7 @@ class Loader:
                 f"{world} ranks cannot share {self._options['total']} rows evenly",
                 hint="Batches that are filled up have as many rows on each rank.",
             )
-        wanted = Wanted(rows, rows * world, self._options["steps"])
+        wanted = Wanted(rows, rows * world, self._options["steps"], self._place.rank)
         kinds = self._kinds()
         if assemble["kind"] == "refill":
             from .functions.refill import Refill
@@ -283,7 +285,7 @@ class Loader:
         """
         from json import dumps
 
-        state = own_state(state, self._place, self._assembler is not None)
+        check_kind(state, self._assembler is not None)
         if total and self._assembler is not None:
             raise UsageError("total= is not for batches that are filled up or packed")
         self._pause()

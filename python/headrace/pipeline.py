@@ -292,8 +292,8 @@ class Steps:
             prefetch: batches ahead; 0: as memory allows, 2 to 8.
             workers: processes that run the functions of `map`, `filter` and `map_batches`; 0: this
                 one, when a batch is asked for.
-            device: "cuda" or "cuda:1": columns are tensors there, copied from page-locked batches on
-                a stream of their own while the device computes. Implies to="torch".
+            device: "cuda" or "cuda:1": columns are tensors there, copied from page-locked batches
+                on a stream of their own while the device computes. Implies to="torch".
 
         Raises:
             UsageError: options that do not go together.

@@ -137,13 +137,69 @@ def test_ranks_share_the_data_and_their_states_merge(ds: hr.Dataset, make) -> No
         again = make(ds, steps=3, rows=2, rank=rank, world=world)
         again.load_state_dict(merged)
         assert epochs(again, 1) == epochs(loader, 1)
-    with pytest.raises(hr.StateError, match="4 ranks, and there are 2"):
-        make(ds, steps=3, rows=2, rank=0, world=2).load_state_dict(merged)
+    with pytest.raises(hr.StateError, match="rows 2 to 3 of a step, and this rank has 4 to 5"):
+        make(ds, steps=3, rows=2, rank=2, world=4).load_state_dict(ranks[1].state_dict())
     with pytest.raises(hr.StateError, match="not one of each rank"):
         hr.merge_states([ranks[0].state_dict()])
     next(iter(ranks[1]))
     with pytest.raises(hr.StateError, match="differ in step"):
         hr.merge_states([loader.state_dict() for loader in ranks])
+
+
+def row_streams(make, ds: hr.Dataset, total: int, passes: int) -> list[list[int]]:
+    """What each row of a step brings over all passes: samples, or tokens of documents."""
+    streams: list[list[int]] = [[] for _ in range(total)]
+    loader = ds.shuffle(seed=3, lanes=4).decode(cls=hr.integer("cls")).batch(total).loader()
+    for batch in (batch for _ in range(passes) for batch in loader):
+        for cls, position in zip(batch["cls"][batch.mask], batch.positions, strict=False):
+            of_sample = [int(cls)] if wanted(cls) else []
+            of_document = [int(cls) * 100 + place for place in range(cls % 40)]
+            streams[position % total] += of_sample if make is refilled else of_document
+    return streams
+
+
+def pieces_of(batch: hr.Batch) -> list:
+    """What of each sample or document a batch has; of documents also over the end of a row."""
+    if "tokens" not in batch:
+        return batch["cls"][:, None].tolist()
+    tokens = batch["tokens"].ravel()
+    pieces = np.split(tokens, np.flatnonzero(np.diff(tokens) != 1) + 1)
+    return [piece.tolist() for piece in pieces]
+
+
+@MAKE
+@pytest.mark.parametrize("worlds", [(4, 2, 8, 1, 4), (1, 8, 1), (2, 4, 4, 2)])
+def test_any_number_of_ranks_goes_on_where_others_were(ds: hr.Dataset, make, worlds) -> None:
+    total = 8
+    seen: list[list[int]] = [[] for _ in range(total)]
+    state: dict | None = None
+    for turn, world in enumerate(worlds):
+        sizes = {"steps": 40, "rows": total // world, "world": world}
+        ranks = [make(ds, rank=rank, **sizes) for rank in range(world)]
+        for loader in ranks:
+            if state is not None:
+                loader.load_state_dict(state)
+            for batch in itertools.islice(loader, 5 + turn):
+                for piece, position in zip(pieces_of(batch), batch.positions, strict=True):
+                    seen[position % total] += piece
+        state = json.loads(json.dumps(hr.merge_states([loader.state_dict() for loader in ranks])))
+    assert len(json.dumps(state)) < 3000
+    expected = row_streams(make, ds, total, passes=30)
+    for own, stream in zip(seen, expected, strict=True):
+        assert len(own) > 10
+        assert own == stream[: len(own)]
+
+
+def test_what_pads_a_pass_is_left_out_however_it_ends(ds: hr.Dataset) -> None:
+    decoded = ds.shuffle(seed=3, lanes=4).decode(cls=hr.integer("cls"))
+    filtered = decoded.filter(wanted, on="cls", refill=True)
+    pad, short, drop = (
+        filtered.batch(8, steps=30, tail=tail).loader() for tail in ("pad", "short", "drop")
+    )
+    assert [b.keys for b in pad] == [b.keys for b in short]
+    dropped = [key for batch in drop for key in batch.keys]
+    per_pass = sum(map(wanted, range(SAMPLES)))
+    assert len(set(dropped[: per_pass - SAMPLES % 8])) == per_pass - SAMPLES % 8
 
 
 def never(cls: int) -> bool:

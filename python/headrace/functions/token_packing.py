@@ -35,6 +35,7 @@ class TokenPacking(Assembler):
         field: str,
         length: int,
     ) -> None:
+        self._cut: dict[tuple[int, int], int] = {}  # of documents by step and row: gone-out tokens
         super().__init__(native, stream, kinds, wanted)
         self._field = field
         self._length = length
@@ -48,22 +49,23 @@ class TokenPacking(Assembler):
             while not self._parts:
                 self._pull()
             part = self._parts[0]
+            used = self._cut.pop(self._next_row(), 0)
             document = self._document(part)
-            piece = document[self._used : self._used + missing]
+            piece = document[used : used + missing]
             pieces.append(piece.copy())
-            places.append(np.arange(self._used, self._used + len(piece), dtype=np.int32))
+            places.append(np.arange(used, used + len(piece), dtype=np.int32))
             taken.append((part.batch, [part.rows[part.used]]))
             missing -= len(piece)
-            self._used += len(piece)
-            if self._used == len(document):
+            used += len(piece)
+            if used < len(document):
+                self._cut[self._next_row()] = used
+            else:
                 part.used += 1
-                self._used = 0
                 self._drop_used()
         return self._batch(pieces, places, taken)
 
-    def _rows_to_take(self, batch: FunctionBatch) -> list[int]:
+    def _rows_to_take(self, batch: FunctionBatch, rows: list[int]) -> list[int]:
         read = rows_of(column_in(batch, self._field, self._kinds))
-        rows = super()._rows_to_take(batch)
         for row in rows:
             document = read(row)
             tokens = isinstance(document, np.ndarray) and document.dtype.kind in "iu"
@@ -73,6 +75,13 @@ class TokenPacking(Assembler):
                     hint="Make it one by map().",
                 )
         return [row for row in rows if len(read(row)) > 0]
+
+    def _note(self, state: dict[str, Any]) -> None:
+        state["cut"] = [[step, row, used] for (step, row), used in sorted(self._cut.items())]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        own = range(self._first_row, self._first_row + self._rows)
+        self._cut = {(step, row): used for step, row, used in state["cut"] if row in own}
 
     def _document(self, part: Part) -> Any:
         """The tokens of the oldest row."""
