@@ -190,7 +190,7 @@ Result<std::shared_ptr<const Schedule>> make_schedule(
   std::vector<std::shared_ptr<const ShardTable>> tables;
   for (const auto& set : options.sets)
     tables.emplace_back(set, &set->table());  // shares the data set's life
-  HR_TRY(auto schedule, Schedule::create(std::move(tables), std::move(order)));
+  HR_TRY(auto schedule, Schedule::create(tables, std::move(order)));
   if (options.pack_length == 0) return schedule;
   if (!known || known->order().lanes() != schedule->order(0)->lanes()) {
     HR_TRY(known, read_document_lengths(options, schedule->order(0)));

@@ -47,7 +47,7 @@ Result<Schedule::Set> Schedule::make_set(const std::shared_ptr<const ShardTable>
 }
 
 Result<std::shared_ptr<const Schedule>> Schedule::create(
-    std::vector<std::shared_ptr<const ShardTable>> sets, ScheduleOptions options) {
+    const std::vector<std::shared_ptr<const ShardTable>>& sets, ScheduleOptions options) {
   std::shared_ptr<Schedule> schedule(new Schedule());
   const bool mixed = !options.weights.empty();
   if (!mixed && sets.size() != 1)

@@ -63,7 +63,7 @@ class Schedule {
  public:
   /// One table a data set. Code::kUsage for options that do not fit the sets or each other.
   static Result<std::shared_ptr<const Schedule>> create(
-      std::vector<std::shared_ptr<const ShardTable>> sets, ScheduleOptions options);
+      const std::vector<std::shared_ptr<const ShardTable>>& sets, ScheduleOptions options);
 
   /// The same schedule with documents packed as options().order says. Code::kUsage if it is a
   /// mixture or has buckets, or for a length that cannot be. `lengths` are of order(0).
