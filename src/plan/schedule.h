@@ -10,9 +10,9 @@
 // epoch to epoch, each with its own epochs (see Mixture). A set of fewer samples than lanes is
 // repeated in whole epochs until every lane has one.
 //
-// Where documents are packed (see RowPacking), steps() counts packed rows, and `packed` gives for
-// some of them the documents as rows, each with its piece. Positions of documents, and row_at, are
-// those that they would have in the same lanes if each were a row.
+// Where documents are packed (see RowPacking), steps() counts packed rows, and `packed_rows`
+// gives the documents of some of them as rows, each with its piece. Positions, and row_at, are
+// those that documents would have in the same lanes if each were a row.
 //
 // Ownership: a Schedule shares the shard tables, an EpochPlan shares the Schedule.
 // Thread-safety: a Schedule is immutable; an EpochPlan belongs to one thread at a time.
