@@ -36,6 +36,7 @@ OWNERS = {
     "field": "codec",
     "image_ops": "codec",
     "order": "plan",
+    "packing": "plan",
     "dataset": "dataset",
     "selection": "dataset",
     "batch": "engine",

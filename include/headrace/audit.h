@@ -4,6 +4,7 @@
 // A loader with an audit folder appends, as batches are handed out, what it delivered.
 // `check_audit` reads all the files of a run and compares them with the data set. Batches that were
 // delivered after the state a later start went on from do not count: the training forgot them too.
+// Of a document that is packed into several steps, that with its beginning counts.
 //
 // File `RANK-WORKER-PID-N.audit`, little-endian, one a start:
 //   header  48 bytes   "HRAUDIT1", u32 rank, world, worker, workers, u64 time of the start (ns),

@@ -13,6 +13,7 @@
 #include "headrace/bytes.h"
 #include "headrace/dataset.h"
 #include "headrace/field.h"
+#include "headrace/packing.h"
 #include "headrace/result.h"
 
 namespace headrace {
@@ -56,13 +57,22 @@ struct SharedMemory {
   ByteView bytes;
 };
 
+/// The rows of tokens that a batch of documents makes.
+struct PackedRows {
+  uint64_t length = 0;             ///< tokens a row; 0: the batch is not packed
+  uint64_t rows = 0;               ///< of this rank, padded ones too
+  uint64_t real_rows = 0;          ///< the first ones; repeats that fill the last step come after
+  std::vector<TokenPiece> pieces;  ///< one for each of Batch::rows
+};
+
 struct Batch {
   uint64_t epoch = 0;
   uint64_t step = 0;   ///< of the epoch
   uint64_t total = 0;  ///< rows of this step over all ranks, for weighting the loss
   std::vector<Column> columns;
-  std::vector<RowOrigin> rows;
+  std::vector<RowOrigin> rows;  ///< of the columns; documents, where they are packed
   std::vector<RowError> errors;
+  PackedRows packed;
   std::string state;  ///< JSON: the state after this batch
 
   std::shared_ptr<void> slot;        ///< owns the columns' memory

@@ -42,6 +42,8 @@ struct LoaderOptions {
   Tail tail = Tail::kPad;
   uint64_t bucket_steps = 0;  ///< see OrderOptions; needs shuffle
   std::string bucket_by;      ///< fields, tried in this order, as "txt;json", or "jpg:pixels"
+  uint64_t pack_length = 0;   ///< tokens of a row that samples, documents, are packed into; 0: none
+  std::string pack_by;        ///< what says how many each has, as "npy:tokens"
 
   uint64_t rows = 0;   ///< a rank; or
   uint64_t total = 0;  ///< over all ranks. One of them is not 0.
@@ -86,7 +88,8 @@ struct LoaderStats {
 
 class Loader {
  public:
-  /// Checks the options against the data sets; reads no sample.
+  /// Checks the options against the data sets; reads no sample. Documents that are packed: reads
+  /// the index of every shard, with all threads.
   static Result<std::unique_ptr<Loader>> create(LoaderOptions options);
 
   ~Loader();
@@ -103,7 +106,8 @@ class Loader {
   /// What was drawn for the row at a position of an epoch, as JSON: for each column of pictures its
   /// operations, for mixed rows the share and the partner's position.
   Result<std::string> explain(uint64_t epoch, uint64_t position) const;
-  /// That row once more, as a batch of one row; not mixed with others. Needs no running epoch.
+  /// That row once more, as a batch of one row; neither mixed nor packed with others. Needs no
+  /// running epoch.
   Result<std::shared_ptr<const Batch>> row_at(uint64_t epoch, uint64_t position) const;
 
   /// The next batch, or nullptr at the end of the epoch (the following call starts the next one).

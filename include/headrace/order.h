@@ -36,6 +36,8 @@ struct OrderOptions {
   Tail tail = Tail::kPad;
   uint64_t bucket_steps = 0;  ///< whose samples are dealt to them by length; 0: no buckets
   std::string bucket_by;      ///< what a sample's length is, as "txt;json" or "jpg:pixels"
+  uint64_t pack_length = 0;   ///< tokens of a row that documents are packed into; 0: no packing
+  std::string pack_by;        ///< what a document's tokens are, as "npy:tokens"
 };
 
 /// Lanes for a run that begins on `world` ranks: 16 a rank or the largest divisor of the rank's

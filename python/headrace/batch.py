@@ -29,7 +29,8 @@ class Batch:
     while any of these arrays lives, and goes back to the loader when the last one is gone.
 
     A batch is not a Mapping: `batch.fields` are the names of its columns, `batch.keys` the keys of
-    its samples.
+    its samples. With `pack_tokens`, keys, origins, positions and sets are of the documents that its
+    rows are made of, and not one a row.
     """
 
     __slots__ = ("_columns", "_device", "_keys", "_kinds", "_native", "_torch")

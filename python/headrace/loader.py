@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from . import _native
 from .batch import CHANNELS_LAST, Batch
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .functions.assembled_batch import AssembledBatch
     from .functions.assembler import Assembler
     from .functions.batch import FunctionBatch
+    from .functions.planned_packing import PlannedPacking
     from .functions.stream import Stream
     from .torch_dataset import TorchDataset
 
@@ -30,6 +31,8 @@ _DEFAULTS: dict[str, Any] = {
     "window_bytes": 32 << 20,
     "bucket_steps": 0,
     "bucket_by": "",
+    "pack_length": 0,
+    "pack_by": "",
     "functions": (),
     "mix": None,
     "assemble": None,
@@ -97,6 +100,7 @@ class Loader:
         functions = self._functions()
         self._assembler = self._assembled(functions)
         self._stream: Stream | Assembler | None = self._assembler or functions
+        self._packing = self._planned_packing()
         _live.add(self)
 
     def _build(self, worker: int, workers: int) -> _native.Loader:
@@ -166,6 +170,15 @@ class Loader:
         field, length = assemble["field"], assemble["length"]
         return TokenPacking(self._native, stream, kinds, wanted, field, length)
 
+    def _planned_packing(self) -> PlannedPacking | None:
+        """What puts documents into the rows that the engine planned; None: rows are samples."""
+        if not self._options.get("pack_length"):
+            return None
+        from .functions.planned_packing import PlannedPacking
+
+        field, length = self._options["pack_field"], self._options["pack_length"]
+        return PlannedPacking(field, length, self._kinds())
+
     def _kinds(self) -> dict[str, str]:
         fields = self._options.get("fields", {})
         return {
@@ -233,11 +246,19 @@ class Loader:
 
     def _native_batch(self) -> Batch | None:
         native = self._native.next()
-        return None if native is None else self._batch(native)
+        if native is None:
+            return None
+        if self._packing is not None:
+            return self._function_batch(self._packing.pack(native))
+        return self._batch(native)
 
     def _made_batch(self, stream: Stream | Assembler) -> Batch | None:
         made = stream.next()
-        return None if made is None else self._function_batch(made)
+        if made is None:
+            return None
+        if self._packing is not None:
+            made = self._packing.pack(cast("FunctionBatch", made))
+        return self._function_batch(made)
 
     def _pause(self) -> None:
         """Nothing may run ahead while the engine goes to another place."""
@@ -263,8 +284,8 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """The state after the last batch: small, JSON-able, the same on all ranks.
 
-        With `filter(refill=True)` and `pack_tokens` each rank has its own; `hr.merge_states` makes
-        one of them.
+        With `filter(refill=True)` and `pack_tokens` without `by=` each rank has its own;
+        `hr.merge_states` makes one of them.
         """
         return _parsed(self._native.state() if self._stream is None else self._stream.state())
 

@@ -118,24 +118,46 @@ class Steps:
         filtered = self._pipeline()._function("filter", function, on, keywords, to)
         return filtered._assembling({"kind": "refill"}) if refill else filtered
 
-    def pack_tokens(self, on: str, *, length: int) -> Pipeline:
+    def pack_tokens(self, on: str, *, length: int, by: str | None = None) -> Pipeline:
         """Rows of `length` tokens, of documents one after the other; one that a row's end cuts goes
-        on in the next row. Needs `batch(steps=...)`.
+        on in the next row.
 
         Columns are then `on`; "segments", which of the row's documents a token is of, from 0; and
-        "places", the token's number in its document: (rows, length), the last two int32. What ends
-        a document is yours to append, by `map`.
+        "places", the token's number in its document: (rows, length), the last two int32.
+        `batch.keys`, `batch.origins` and `batch.positions` are of the documents.
+
+        With `by` the rows are planned before the first one is made: every token comes exactly once
+        an epoch, `len(loader)` is known, and states are small, the same on all ranks, and go on on
+        any number of them. Without it documents are packed as they come, which needs
+        `batch(steps=...)`, and each rank has a state of its own; see docs/functions.md.
 
         Args:
             on: the field of documents: arrays of whole numbers, of one dimension.
             length: tokens a row.
+            by: what of the index says how many tokens a document has: "npy:tokens", which
+                `hr.pack(…, measure={"npy": "tokens"})` measured, or "len:value", a field that says
+                the number. `map` must leave the lengths as they are; a document that has another
+                is an error.
+
+        Example:
+            >>> ds.shuffle(seed=7).decode(tokens=hr.npy("npy")).pack_tokens(
+            ...     "tokens", length=2048, by="npy:tokens").batch(16).loader()
         """
         if _unsigned("length", length) == 0:
             raise UsageError("a row has at least one token")
-        if self._pipeline().options.get("assemble"):
+        pipeline = self._pipeline()
+        if pipeline.options.get("assemble"):
             raise UsageError("refill=True is of no use: packed rows are always full")
-        packed = {"kind": "tokens", "field": str(on), "length": int(length)}
-        return self._pipeline()._with("pack_tokens", {})._assembling(packed)
+        if by is None:
+            packed = {"kind": "tokens", "field": str(on), "length": int(length)}
+            return pipeline._with("pack_tokens", {})._assembling(packed)
+        if "filter" in pipeline._done:
+            raise UsageError(
+                "filter() drops documents that rows are planned of",
+                hint="Leave them out by .select() or when packing, or leave by= out.",
+            )
+        options = {"pack_field": str(on), "pack_length": int(length), "pack_by": str(by)}
+        return pipeline._with("pack_tokens", options)
 
     def map_batches(
         self,
@@ -190,7 +212,8 @@ class Steps:
         Args:
             rows: a rank; or
             total: of all ranks together.
-            steps: an epoch; with `filter(refill=True)` and `pack_tokens` alone, which need it.
+            steps: an epoch; with `filter(refill=True)` and `pack_tokens` without by= alone, which
+                need it.
             tail: "pad" fills the last step with repeats that `batch.mask` marks, "short" gives
                 what there is, "drop" leaves it out.
         """
@@ -209,7 +232,8 @@ class Steps:
         pipeline = self._pipeline()
         if bool(steps) != bool(pipeline.options.get("assemble")):
             raise UsageError(
-                "batch(steps=...) goes with filter(refill=True) and pack_tokens(), which need it"
+                "batch(steps=...) goes with filter(refill=True) and pack_tokens() without by=, "
+                "which need it"
             )
         return pipeline._with("batch", options)
 
@@ -363,7 +387,8 @@ class Pipeline(Steps):
         functions = self.options.get("functions", ())
         if step == "map_batches" and "rows" not in self.options:
             raise UsageError("map_batches() comes after batch()")
-        if step == "map_batches" and self.options.get("assemble"):
+        packed = self.options.get("assemble") or "pack_tokens" in self._done
+        if step == "map_batches" and packed:
             raise UsageError(
                 "map_batches() is not for batches that are filled up or packed",
                 hint="Use map(), or call it in the loop.",

@@ -12,7 +12,8 @@ __all__ = ["merge_states"]
 
 def merge_states(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One state of the states of all ranks, in the order of the ranks, for loaders with
-    `filter(refill=True)` or `pack_tokens`: `load_state_dict` takes it on any number of ranks.
+    `filter(refill=True)` or `pack_tokens` without `by=`: `load_state_dict` takes it on any number
+    of ranks.
 
     Raises:
         StateError: they are not of one step of one run.

@@ -8,6 +8,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
 
 #include "bindings.h"
@@ -186,8 +187,18 @@ PyBatch without_columns(const PyBatch& self) {
   rows->total = self.batch->total;
   rows->rows = self.batch->rows;
   rows->errors = self.batch->errors;
+  rows->packed = self.batch->packed;
   rows->state = self.batch->state;
   return {std::move(rows), self.sets};
+}
+
+/// A row a document: its length, from, count, to (headrace/packing.h).
+NumpyArray pieces(const PyBatch& self) {
+  const std::vector<TokenPiece>& all = self.batch->packed.pieces;
+  static_assert(sizeof(TokenPiece) == 4 * sizeof(uint64_t));
+  const std::array<size_t, 2> shape{all.size(), 4};
+  auto copy = std::make_shared<std::vector<TokenPiece>>(all);
+  return NumpyArray(copy->data(), 2, shape.data(), keeping(copy), nullptr, nb::dtype<int64_t>());
 }
 
 nb::list errors(const PyBatch& self) {
@@ -251,6 +262,10 @@ void bind_batch(nb::module_& module) {
              return per_row<bool>(self, [](const RowOrigin& row) { return !row.padded; });
            })
       .def("errors", &errors)
+      .def("pieces", &pieces)
+      .def_prop_ro("packed_rows", [](const PyBatch& self) { return self.batch->packed.rows; })
+      .def_prop_ro("packed_real_rows",
+                   [](const PyBatch& self) { return self.batch->packed.real_rows; })
       .def_prop_ro("state", [](const PyBatch& self) { return self.batch->state; })
       .def("shared", &shared)
       .def("without_columns", &without_columns);

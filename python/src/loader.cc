@@ -109,6 +109,8 @@ LoaderOptions loader_options(const nb::list& sets, const nb::dict& options) {
   out.tail = tail_of(get<std::string>(options, "tail"));
   out.bucket_steps = get<uint64_t>(options, "bucket_steps");
   out.bucket_by = get<std::string>(options, "bucket_by");
+  out.pack_length = get<uint64_t>(options, "pack_length");
+  out.pack_by = get<std::string>(options, "pack_by");
   out.rows = get<uint64_t>(options, "rows");
   out.total = get<uint64_t>(options, "total");
   out.rank = get<uint32_t>(options, "rank");

@@ -214,13 +214,20 @@ AuditWriter::~AuditWriter() { ::close(file_); }
 
 Status AuditWriter::append(const Batch& batch, uint64_t offset,
                            const std::vector<uint64_t>& digests) {
+  // Of a document that steps cut, the piece with its beginning counts.
+  const auto counts = [&](size_t i) {
+    return batch.packed.pieces.empty() || batch.packed.pieces[i].begins();
+  };
+  uint32_t rows = 0;
+  for (size_t i = 0; i < batch.rows.size(); ++i) rows += counts(i) ? 1U : 0U;
   std::string record;
-  record.reserve(kBatchBytes + kRowBytes * batch.rows.size());
+  record.reserve(kBatchBytes + kRowBytes * rows);
   append_le(record, kBatchMark);
-  append_le(record, static_cast<uint32_t>(batch.rows.size()));
+  append_le(record, rows);
   append_le(record, batch.epoch);
   append_le(record, offset);
   for (size_t i = 0; i < batch.rows.size(); ++i) {
+    if (!counts(i)) continue;
     const RowOrigin& row = batch.rows[i];
     append_le(record, row.set);
     append_le(record, row.id.shard);

@@ -34,25 +34,38 @@ class StepPlanner {
     const Step step = plan_.steps().step(t);
     planned_.clear();
     const RowRange range = rank_rows(step.rows, options_.rank, options_.world);
-    plan_.rows(t, range, planned_);
-    HR_CHECK(lengths_.status());
     StepRows out{.step = t,
                  .total = step.rows,
                  .place = {.first_row = range.begin, .first_position = step.first_position},
                  .rows = {},
-                 .parts = {}};
+                 .parts = {},
+                 .packed = {}};
+    if (schedule_.is_packed())
+      out.packed = plan_packed(t, step, range);
+    else
+      plan_.rows(t, range, planned_);
+    HR_CHECK(lengths_.status());
     out.rows.reserve(planned_.size());
     for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
     if (!finds_parts_) return out;
     for (const Row& row : planned_) out.parts.push_back(plan_.part_of(row));
-    // The last step's rows may be of other ranks' lanes, whose blocks nobody reads here.
-    const bool is_tail = t >= plan_.steps().full_steps();
-    if (is_tail)
+    // The last steps' rows may be of other ranks' lanes, whose blocks nobody reads here.
+    if (!plan_.is_even(t))
       for (BlockPart& part : out.parts) part.count = 0;
     return out;
   }
 
  private:
+  PackedRows plan_packed(uint64_t t, const Step& step, RowRange range) {
+    PackedRows packed{
+        .length = schedule_.packing().length(),
+        .rows = range.size(),
+        .real_rows = std::min(range.end, std::max(step.samples, range.begin)) - range.begin,
+        .pieces = {}};
+    plan_.packed_rows(t, range, planned_, packed.pieces);
+    return packed;
+  }
+
   EpochPlan plan_;
   const Schedule& schedule_;
   const uint64_t first_;

@@ -38,7 +38,7 @@ std::vector<std::string> fingerprints(const LoaderOptions& options) {
 
 Result<EpochSteps> epoch_steps(const Schedule& schedule, const RunState& state) {
   const OrderOptions& order = state.options.order;
-  return EpochSteps::create(schedule.epoch_samples(), order.lanes, order.tail, state.batches);
+  return EpochSteps::create(schedule.epoch_rows(), order.lanes, order.tail, state.batches);
 }
 
 }  // namespace
@@ -204,7 +204,7 @@ Status Loader::Impl::load(const std::string& json, uint64_t total) {
     HR_TRY(auto counts, mixture_counts(setup.options.weights));
     HR_TRY(loaded, with_weights(std::move(loaded), std::move(counts)));
   }
-  HR_TRY(auto schedule, make_schedule(setup.options, loaded.options));
+  HR_TRY(auto schedule, make_schedule(setup.options, loaded.options, setup.schedule->lengths()));
   HR_TRY(const EpochSteps its_steps, epoch_steps(*schedule, loaded));
   HR_TRY([[maybe_unused]] const uint64_t step, next_step(its_steps, loaded));
   end_run();

@@ -35,9 +35,9 @@ RowOrigin origin_of(const Row& row, const Schedule& schedule) {
 
 Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mixer,
                         uint64_t position) {
-  if (position >= plan.steps().samples())
+  if (position >= plan.positions())
     return Error{.code = Code::kUsage,
-                 .message = "an epoch has " + std::to_string(plan.steps().samples()) +
+                 .message = "an epoch has " + std::to_string(plan.positions()) +
                             " positions; there is no position " + std::to_string(position)};
   const LoaderOptions& o = setup.options;
   const RowOrigin origin = origin_of(plan.row_at(position), *setup.schedule);

@@ -218,9 +218,9 @@ void Run::plan_next(std::unique_lock<std::mutex>& lock) {
 Status Run::plan_step(InFlight& ticket) {
   HR_TRY(StepRows planned, options_.plan(ticket.number));
   load_views(planned.rows);
-  ticket.ticket =
-      std::make_unique<Ticket>(columns_, options_.epoch, planned.step, planned.total,
-                               std::move(planned.rows), options_.digests, planned.place);
+  ticket.ticket = std::make_unique<Ticket>(columns_, options_.epoch, planned.step, planned.total,
+                                           std::move(planned.rows), options_.digests, planned.place,
+                                           std::move(planned.packed));
   HR_CHECK(ticket.ticket->lay_out(finder_));
   if (spans_) return fetch(ticket, planned.parts);
   if (hints_.begin_ticket()) ticket.ticket->hint(hints_, sets_);

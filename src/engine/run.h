@@ -46,6 +46,7 @@ struct StepRows {
   std::vector<RowOrigin> rows;
   /// One a row, if FetchOptions::whole_parts. Count 0: do not read the part for this row's sake.
   std::vector<BlockPart> parts;
+  PackedRows packed;
 };
 
 struct RunOptions {

@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "base/units.h"
+#include "engine/document_pass.h"
 #include "plan/manifest.h"
 
 namespace headrace {
@@ -17,6 +18,18 @@ constexpr uint64_t kMostBucketSteps = uint64_t{1} << 20;
 
 Error usage(std::string message, std::string hint = "") {
   return {.code = Code::kUsage, .message = std::move(message), .hint = std::move(hint)};
+}
+
+/// Rows of packed documents are no samples: what deals or mixes samples has no meaning for them.
+Status check_packing(const LoaderOptions& o) {
+  const auto excluded = [](const std::string& what) {
+    return usage("documents cannot be packed by their lengths with " + what,
+                 "Leave that out, or pack them as they come: pack_tokens without by=.");
+  };
+  if (o.sets.size() > 1) return excluded("a mixture");
+  if (o.bucket_steps > 0) return excluded("buckets by length");
+  if (o.mix) return excluded("mixed rows");
+  return {};
 }
 
 Status check(const LoaderOptions& o) {
@@ -34,6 +47,7 @@ Status check(const LoaderOptions& o) {
                  "In a mixture each data set counts its own epochs.");
   if (o.bucket_steps > kMostBucketSteps || (o.bucket_steps > 0 && !o.shuffle))
     return usage("buckets by length need shuffle, and at most 2^20 steps");
+  if (o.pack_length > 0) HR_CHECK(check_packing(o));
   if (o.workers == 0 || o.worker >= o.workers)
     return usage("worker " + std::to_string(o.worker) + " is not one of " +
                  std::to_string(o.workers));
@@ -113,20 +127,32 @@ Status check_sources(const std::vector<FieldSpec>& fields,
   return {};
 }
 
+/// Rows are packed of tokens: what the field was measured in, or the number that it says.
+Status check_counts_tokens(const LoaderOptions& o, const LengthRule& rule) {
+  if (rule.unit == Unit::kTokens || rule.unit == Unit::kValue) return {};
+  const std::string field = rule.field.sources.empty() ? "FIELD" : rule.field.sources.front();
+  return usage("by=\"" + o.pack_by + "\" does not say how many tokens a document has",
+               "Pack the data set with --measure " + field + "=tokens, and give by=\"" + field +
+                   ":tokens\"; or leave by= out.");
+}
+
 /// In a unit, all samples must have been measured when they were packed.
-Status check_lengths(const LengthRule& rule,
-                     const std::vector<std::shared_ptr<const Dataset>>& sets) {
+Status check_lengths(const LoaderOptions& o) {
+  const LengthRule rule = length_rule(o);
+  const auto& sets = o.sets;
   HR_CHECK(check_sources({rule.field}, sets));
+  if (o.pack_length > 0) HR_CHECK(check_counts_tokens(o, rule));
   if (rule.unit == Unit::kNone) return {};
   for (const auto& set : sets)
     for (const FieldSummary& field : set->manifest().fields) {
       if (field.unit == rule.unit) continue;
       if (std::ranges::find(rule.field.sources, field.name) == rule.field.sources.end()) continue;
       const std::string unit(unit_name(rule.unit));
-      return usage("the samples of '" + set->name() + "' were not all measured: '" + field.name +
-                       "' in " + unit,
-                   "Pack them with --measure " + field.name + "=" + unit +
-                       ", or bucket by the field's bytes.");
+      return usage(
+          "the samples of '" + set->name() + "' were not all measured: '" + field.name + "' in " +
+              unit,
+          "Pack them with --measure " + field.name + "=" + unit +
+              (o.pack_length > 0 ? ", or leave by= out." : ", or bucket by the field's bytes."));
     }
   return {};
 }
@@ -141,6 +167,8 @@ OrderOptions order_options(const LoaderOptions& o) {
   order.tail = o.tail;
   order.bucket_steps = o.bucket_steps;
   order.bucket_by = o.bucket_by;
+  order.pack_length = o.pack_length;
+  order.pack_by = o.pack_by;
   return order;
 }
 
@@ -156,20 +184,27 @@ uint64_t windows_bytes(const Setup& setup) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
-                                                      ScheduleOptions order) {
+Result<std::shared_ptr<const Schedule>> make_schedule(
+    const LoaderOptions& options, ScheduleOptions order,
+    std::shared_ptr<const DocumentLengths> known) {
   std::vector<std::shared_ptr<const ShardTable>> tables;
   for (const auto& set : options.sets)
     tables.emplace_back(set, &set->table());  // shares the data set's life
-  return Schedule::create(std::move(tables), std::move(order));
+  HR_TRY(auto schedule, Schedule::create(tables, std::move(order)));
+  if (options.pack_length == 0) return schedule;
+  if (!known || known->order().lanes() != schedule->order(0)->lanes()) {
+    HR_TRY(known, read_document_lengths(options, schedule->order(0)));
+  }
+  return Schedule::packed(*schedule, std::move(known));
 }
 
 LengthRule length_rule(const LoaderOptions& options) {
-  std::string_view fields = options.bucket_by;
+  const bool packs = options.pack_length > 0;
+  std::string_view fields = packs ? options.pack_by : options.bucket_by;
   const size_t colon = fields.rfind(':');
   const auto unit = colon == fields.npos ? std::nullopt : parse_unit(fields.substr(colon + 1));
   if (unit) fields = fields.substr(0, colon);
-  return {.field = {.name = "the length of bucket()",
+  return {.field = {.name = packs ? "the length of pack_tokens()" : "the length of bucket()",
                     .sources = parse_sources(fields),
                     .kind = BytesSpec{},
                     .fallback = {}},
@@ -205,7 +240,7 @@ Result<Setup> make_setup(LoaderOptions options) {
   HR_CHECK(check_sources(setup.fields, options.sets));
   HR_CHECK(check_links(options, setup.fields));
   HR_TRY(setup.columns, make_columns(setup.fields));
-  if (options.bucket_steps > 0) HR_CHECK(check_lengths(length_rule(options), options.sets));
+  if (options.bucket_steps > 0 || options.pack_length > 0) HR_CHECK(check_lengths(options));
 
   ScheduleOptions order{.order = order_options(options), .weights = {}, .epoch_samples = 0};
   if (!options.weights.empty()) {
@@ -238,10 +273,15 @@ std::optional<FetchOptions> fetch_options(const Setup& setup) {
 }
 
 std::string tail_sentence(const Schedule& schedule, uint64_t total) {
-  const uint64_t samples = schedule.epoch_samples();
-  const uint64_t left = samples % total;
-  std::string text = format_count(samples) + " samples an epoch make " +
-                     format_count(samples / total) + " steps of " + format_count(total);
+  const uint64_t rows = schedule.epoch_rows();
+  const uint64_t left = rows % total;
+  std::string what = format_count(rows) + " samples";
+  if (schedule.is_packed())
+    what = format_count(schedule.epoch_samples()) + " documents of " +
+           format_count(schedule.packing().tokens()) + " tokens in " + format_count(rows) +
+           " rows of " + format_count(schedule.packing().length());
+  std::string text =
+      what + " an epoch make " + format_count(rows / total) + " steps of " + format_count(total);
   if (left == 0) return text + " and leave none over.";
   text += ", and leave " + format_count(left) + " over: ";
   switch (schedule.options().order.tail) {

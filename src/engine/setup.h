@@ -28,7 +28,8 @@ struct Setup {
 /// Code::kUsage says which option is wrong and what it may be.
 Result<Setup> make_setup(LoaderOptions options);
 
-/// What a sample's length is in the index, for buckets: bytes of a field, or its measure.
+/// What a sample's length is in the index, for buckets and for packed rows: bytes of a field, or
+/// its measure.
 struct LengthRule {
   FieldSpec field;
   Unit unit = Unit::kNone;  ///< kNone: bytes
@@ -39,9 +40,12 @@ LengthRule length_rule(const LoaderOptions& options);
 Result<std::optional<RowMixer>> make_mixer(const Setup& setup, const OrderOptions& order,
                                            const EpochSteps& steps);
 
-/// The same with another order (a restored state's), which was checked already.
-Result<std::shared_ptr<const Schedule>> make_schedule(const LoaderOptions& options,
-                                                      ScheduleOptions order);
+/// The same with another order (a restored state's), which was checked already. `known`: lengths of
+/// documents that were read before, which are read again only if the order's lanes are others; or
+/// nullptr.
+Result<std::shared_ptr<const Schedule>> make_schedule(
+    const LoaderOptions& options, ScheduleOptions order,
+    std::shared_ptr<const DocumentLengths> known = nullptr);
 
 /// How bytes of remote data sets are fetched; nothing if all sets are local.
 std::optional<FetchOptions> fetch_options(const Setup& setup);

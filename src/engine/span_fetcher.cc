@@ -83,7 +83,7 @@ void SpanFetcher::fetch_part(const RowsToFetch& rows, size_t row,
   if (whole) part.span->want_rest(rows.deadline);
   part.span->want(view.index->sample_begin(sample), view.index->sample_end(sample), rows.deadline,
                   waiter);
-  if (--part.rows_left == 0) parts_.erase(key);
+  if (is_last_use(rows, row) && --part.rows_left == 0) parts_.erase(key);
 }
 
 Status SpanFetcher::collect_own_bytes(const RowsToFetch& rows, size_t row,

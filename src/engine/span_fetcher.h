@@ -37,6 +37,7 @@ struct FetchOptions {
 struct RowsToFetch {
   Deadline deadline = kNow;  ///< rises from step to step, and from epoch to epoch
   std::span<const RowOrigin> rows;
+  std::span<const TokenPiece> pieces;  ///< of documents that are packed; or none
   std::span<const BlockPart> parts;
   std::span<const std::shared_ptr<const ShardView>> views;
   std::span<const FieldPlace> places;
@@ -65,6 +66,10 @@ class SpanFetcher {
 
   std::shared_ptr<FetchedSpan> make_span(std::shared_ptr<const ByteSource> source, uint64_t begin,
                                          uint64_t end);
+  /// Whether no later step has the row, too, as one has a document that this one cuts.
+  static bool is_last_use(const RowsToFetch& rows, size_t row) {
+    return rows.pieces.empty() || rows.pieces[row].ends();
+  }
   bool comes_with_its_part(const RowsToFetch& rows, size_t row) const;
   void fetch_part(const RowsToFetch& rows, size_t row, const std::shared_ptr<Countdown>& waiter,
                   std::span<Span> out);

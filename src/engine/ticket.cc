@@ -46,13 +46,15 @@ uint64_t column_bytes(const Column& column) {
 }  // namespace
 
 Ticket::Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step,
-               uint64_t total, std::vector<RowOrigin> rows, bool digests, StepPlace place)
+               uint64_t total, std::vector<RowOrigin> rows, bool digests, StepPlace place,
+               PackedRows packed)
     : columns_(columns),
       epoch_(epoch),
       step_(step),
       total_(total),
       place_(place),
       rows_(std::move(rows)),
+      packed_(std::move(packed)),
       places_(rows_.size() * columns.size()),
       views_(rows_.size()),
       pending_(columns.size()),
@@ -176,6 +178,7 @@ Result<std::shared_ptr<Batch>> Ticket::finish(
   batch->total = total_;
   batch->columns = std::move(out_);
   batch->rows = std::move(rows_);
+  batch->packed = std::move(packed_);
   if (mixer != nullptr) HR_CHECK(mixer->mix(*batch, place_, original, pool, *slots));
   for (const auto& slot : *slots)
     if (slot->descriptor >= 0)
@@ -219,10 +222,12 @@ void Ticket::leave_out_failed_rows() {
       }
     }
     rows_[kept] = rows_[i];
+    if (!packed_.pieces.empty()) packed_.pieces[kept] = packed_.pieces[i];
     if (!digests_.empty()) digests_[kept] = digests_[i];
     ++kept;
   }
   rows_.resize(kept);
+  if (!packed_.pieces.empty()) packed_.pieces.resize(kept);
   if (!digests_.empty()) digests_.resize(kept);
   for (size_t c = 0; c < columns_.size(); ++c) {
     Column& column = out_[c];

@@ -32,7 +32,7 @@ class Ticket {
  public:
   /// `total`: rows of the step over all ranks. `digests`: also hash what the rows are made from.
   Ticket(const std::vector<ColumnPlan>& columns, uint64_t epoch, uint64_t step, uint64_t total,
-         std::vector<RowOrigin> rows, bool digests, StepPlace place = {});
+         std::vector<RowOrigin> rows, bool digests, StepPlace place = {}, PackedRows packed = {});
 
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
   uint64_t step() const { return step_; }
@@ -46,6 +46,7 @@ class Ticket {
   RowsToFetch rows_to_fetch(std::span<const BlockPart> parts) const {
     return {.deadline = epoch_ << 32 | step_,
             .rows = rows_,
+            .pieces = packed_.pieces,
             .parts = parts,
             .views = views_,
             .places = places_};
@@ -87,6 +88,7 @@ class Ticket {
   const uint64_t total_;
   const StepPlace place_;
   std::vector<RowOrigin> rows_;
+  PackedRows packed_;
 
   std::vector<FieldPlace> places_;                       // rows x columns
   std::vector<SpanFetcher::Span> spans_;                 // the same, or empty

@@ -73,6 +73,8 @@ Status check_compatible(const RunState& state, const RunState& asked) {
   HR_CHECK(same<std::string>("tail", tail_name(a.tail), tail_name(b.tail)));
   HR_CHECK(same("bucket by", a.bucket_by, b.bucket_by));
   HR_CHECK(same("bucket steps", a.bucket_steps, b.bucket_steps));
+  HR_CHECK(same("pack by", a.pack_by, b.pack_by));
+  HR_CHECK(same("pack length", a.pack_length, b.pack_length));
   HR_CHECK(same("mixture", !state.options.weights.empty(), !asked.options.weights.empty()));
   if (asked.options.epoch_samples != 0)
     HR_CHECK(same("samples of a mixture's epoch", state.options.epoch_samples,
@@ -92,6 +94,10 @@ Result<RunState> with_total(RunState state, uint64_t total) {
     return usage("another global batch in the middle of a bucket by length, of which " +
                      std::to_string(state.options.order.bucket_steps) + " steps are dealt together",
                  "Change it after a multiple of so many steps, or at the start of an epoch.");
+  const bool has_begun = state.offset > 0 || state.over;
+  if (total != batch.total && state.options.order.pack_length > 0 && has_begun)
+    return usage("another global batch in the midst of an epoch of packed rows",
+                 "Change it at the start of an epoch.");
   state.options.order.global_batch = total;
   if (state.batches.back().total == total) return state;
   if (state.batches.back().from == state.offset) state.batches.pop_back();

@@ -8,7 +8,8 @@
 // delivered; going on from there yields nothing and moves to the next epoch. `batches`: the epoch's
 // global batches, each from a lane offset on; the last one is the run's. A mixture adds
 // "mixture": {"samples": of an epoch, "weights": [[run offset, [counts]], …]}. Buckets by length
-// add "bucket": {"by": "txt", "steps": 32}.
+// add "bucket": {"by": "txt", "steps": 32}, documents that are packed "pack": {"by": "npy:tokens",
+// "length": 2048}; offsets then count packed rows.
 //
 // Everything here is pure. Thread-safety: plain values.
 #pragma once

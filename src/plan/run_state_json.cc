@@ -16,6 +16,7 @@ constexpr uint64_t kStateVersion = 1;
 constexpr uint64_t kMost = uint64_t{1} << 60;  // of epochs, offsets and samples
 constexpr uint64_t kMostBucketSteps = uint64_t{1} << 20;
 constexpr uint64_t kMostBatch = uint64_t{1} << 32;
+constexpr uint64_t kMostPackLength = uint64_t{1} << 30;
 
 Error corrupt(const std::string& what) {
   return {.code = Code::kCorrupt,
@@ -159,6 +160,19 @@ Status decode_bucket(const Json& object, OrderOptions& order) {
   return fields.end();
 }
 
+/// Their rows depend on the global batch, so an epoch has one, and on nothing else that deals.
+Status decode_pack(const Json& object, RunState& state) {
+  if (!object.is_object()) return corrupt("pack is not an object");
+  Fields fields(object);
+  OrderOptions& order = state.options.order;
+  HR_TRY(order.pack_by, fields.string("by"));
+  HR_TRY(order.pack_length, fields.number("length", 1, kMostPackLength));
+  if (state.batches.size() > 1) return corrupt("pack goes with one of batches");
+  if (order.bucket_steps > 0 || !state.options.weights.empty())
+    return corrupt("pack goes with neither bucket nor mixture");
+  return fields.end();
+}
+
 Result<RunState> decode_fields(const Json& object) {
   Fields fields(object);
   RunState state;
@@ -186,6 +200,10 @@ Result<RunState> decode_fields(const Json& object) {
   if (fields.has("bucket")) {
     HR_TRY(const Json* bucket, fields.find("bucket"));
     HR_CHECK(decode_bucket(*bucket, state.options.order));
+  }
+  if (fields.has("pack")) {
+    HR_TRY(const Json* pack, fields.find("pack"));
+    HR_CHECK(decode_pack(*pack, state));
   }
   HR_CHECK(fields.end());
   return state;
@@ -216,6 +234,8 @@ std::string encode_state(const RunState& state) {
   }
   if (order.bucket_steps > 0)
     json["bucket"] = Json{{"by", order.bucket_by}, {"steps", order.bucket_steps}};
+  if (order.pack_length > 0)
+    json["pack"] = Json{{"by", order.pack_by}, {"length", order.pack_length}};
   return json.dump();
 }
 

@@ -47,7 +47,7 @@ Result<Schedule::Set> Schedule::make_set(const std::shared_ptr<const ShardTable>
 }
 
 Result<std::shared_ptr<const Schedule>> Schedule::create(
-    std::vector<std::shared_ptr<const ShardTable>> sets, ScheduleOptions options) {
+    const std::vector<std::shared_ptr<const ShardTable>>& sets, ScheduleOptions options) {
   std::shared_ptr<Schedule> schedule(new Schedule());
   const bool mixed = !options.weights.empty();
   if (!mixed && sets.size() != 1)
@@ -70,6 +70,20 @@ Result<std::shared_ptr<const Schedule>> Schedule::create(
   if (schedule->epoch_samples() > kMostEpochSamples)
     return usage("an epoch of over 2^60 samples", "Give the mixture fewer steps an epoch.");
   return std::shared_ptr<const Schedule>(std::move(schedule));
+}
+
+Result<std::shared_ptr<const Schedule>> Schedule::packed(
+    const Schedule& schedule, std::shared_ptr<const DocumentLengths> lengths) {
+  const OrderOptions& order = schedule.options().order;
+  if (schedule.is_mixture() || order.bucket_steps > 0)
+    return usage("documents of a mixture or of buckets by length cannot be packed by their lengths",
+                 "Pack them as they come: pack_tokens without by=.");
+  HR_TRY(RowPacking packing,
+         RowPacking::create(lengths->lane_tokens(), order.global_batch, order.pack_length));
+  std::shared_ptr<Schedule> made(new Schedule(schedule));
+  made->packing_ = std::move(packing);
+  made->lengths_ = std::move(lengths);
+  return std::shared_ptr<const Schedule>(std::move(made));
 }
 
 Status Schedule::check_sets() const {
@@ -116,10 +130,16 @@ Result<EpochPlan> EpochPlan::create(std::shared_ptr<const Schedule> schedule, ui
   const OrderOptions& order = schedule->options().order;
   if (schedule->is_mixture() && epoch > kMostEpochSamples / (schedule->epoch_samples() + 1))
     return usage("epoch " + std::to_string(epoch) + " of a mixture", "Give a smaller epoch.");
-  if (batches.empty()) batches.push_back({0, order.global_batch});
-  HR_TRY(EpochSteps steps, EpochSteps::create(schedule->epoch_samples(), order.lanes, order.tail,
-                                              std::move(batches)));
-  return EpochPlan(std::move(schedule), epoch, std::move(steps));
+  const std::vector<BatchSegment> whole{{0, order.global_batch}};
+  if (batches.empty()) batches = whole;
+  if (schedule->is_packed() && batches != whole)
+    return usage("an epoch of packed rows has one global batch",
+                 "Change it at the start of an epoch.");
+  HR_TRY(EpochSteps steps,
+         EpochSteps::create(schedule->epoch_rows(), order.lanes, order.tail, batches));
+  HR_TRY(EpochSteps positions, EpochSteps::create(schedule->epoch_samples(), order.lanes,
+                                                  order.tail, std::move(batches)));
+  return EpochPlan(std::move(schedule), epoch, std::move(steps), std::move(positions));
 }
 
 LaneReader& EpochPlan::reader(uint32_t set, uint64_t lane, uint64_t epoch) {
@@ -200,7 +220,7 @@ void EpochPlan::read_bucketed(LaneRun run, std::span<Row> out) {
 
 void EpochPlan::append(uint64_t position, uint64_t count, bool padded, std::vector<Row>& out) {
   for (const uint64_t end = position + count; position < end;) {
-    LaneRun run = steps_.run(position);
+    LaneRun run = positions_.run(position);
     run.count = std::min(run.count, end - position);
     const size_t first = out.size();
     out.resize(first + run.count);
@@ -218,17 +238,86 @@ void EpochPlan::append(uint64_t position, uint64_t count, bool padded, std::vect
   }
 }
 
-void EpochPlan::rows(uint64_t t, RowRange range, std::vector<Row>& out) {
+/// Calls append(row of the step, its position, how many go on together, whether they are padding).
+template <typename Append>
+void EpochPlan::for_each_part(uint64_t t, RowRange range, Append append) const {
   const Step step = steps_.step(t);
   const uint64_t real_end = std::min(range.end, step.samples);
   if (range.begin < real_end)
-    append(step.first_position + range.begin, real_end - range.begin, false, out);
+    append(range.begin, step.first_position + range.begin, real_end - range.begin, false);
   for (uint64_t row = std::max(range.begin, step.samples); row < range.end;) {
     const uint64_t position = (row - step.samples) % steps_.samples();
     const uint64_t count = std::min(range.end - row, steps_.samples() - position);
-    append(position, count, true, out);
+    append(row, position, count, true);
     row += count;
   }
+}
+
+void EpochPlan::rows(uint64_t t, RowRange range, std::vector<Row>& out) {
+  for_each_part(t, range, [&](uint64_t, uint64_t position, uint64_t count, bool padded) {
+    append(position, count, padded, out);
+  });
+}
+
+bool EpochPlan::is_even(uint64_t t) const {
+  if (!schedule_->is_packed()) return t < steps_.full_steps();
+  return steps_.step(t).first_position < schedule_->packing().even_rows();
+}
+
+void EpochPlan::packed_rows(uint64_t t, RowRange range, std::vector<Row>& documents,
+                            std::vector<TokenPiece>& pieces) {
+  const RowPacking& packing = schedule_->packing();
+  for_each_part(t, range, [&](uint64_t row, uint64_t first, uint64_t count, bool padded) {
+    stretches_.clear();
+    packing.stretches(first, count, stretches_);
+    for (LaneStretch stretch : stretches_) {
+      stretch.to += (row - range.begin) * packing.length();
+      append_documents(stretch, padded, documents, pieces);
+    }
+  });
+}
+
+void EpochPlan::append_documents(const LaneStretch& stretch, bool padded,
+                                 std::vector<Row>& documents, std::vector<TokenPiece>& pieces) {
+  const uint64_t lane = stretch.lane;
+  const OffsetRange found = stream(lane).cut(
+      stretch,
+      [&](uint64_t begin, std::span<uint32_t> out) { read_lane_lengths(lane, begin, out); },
+      pieces);
+  const size_t first = documents.size();
+  documents.resize(first + found.size());
+  const std::span<Row> added(documents.data() + first, found.size());
+  for (size_t i = 0; i < added.size(); ++i)
+    added[i] = {.position = positions_.position(lane, found.begin + i),
+                .offset = found.begin + i,
+                .lane = static_cast<uint32_t>(lane),
+                .padded = padded};
+  read({lane, found.begin, found.size()}, added);
+}
+
+LaneStream& EpochPlan::stream(uint64_t lane) {
+  if (const auto found = streams_.find(lane); found != streams_.end()) return found->second;
+  if (streams_.size() >= kMostReaders) streams_.clear();
+  return streams_
+      .emplace(lane, LaneStream(schedule_->order(0)->lane_samples(lane),
+                                schedule_->lengths()->lane_tokens()[lane]))
+      .first->second;
+}
+
+/// From memory where they are kept, else as buckets get them.
+void EpochPlan::read_lane_lengths(uint64_t lane, uint64_t begin, std::span<uint32_t> out) {
+  if (schedule_->lengths()->keeps(lane)) {
+    samples_.resize(out.size());
+    reader(0, lane, epoch_).read(begin, samples_);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = schedule_->lengths()->length(samples_[i]);
+    return;
+  }
+  std::vector<Row> rows(out.size());
+  std::vector<uint64_t> lengths(out.size());
+  read({lane, begin, out.size()}, rows);
+  read_lengths_(rows, lengths);
+  std::ranges::transform(lengths, out.begin(),
+                         [](uint64_t length) { return static_cast<uint32_t>(length); });
 }
 
 Row EpochPlan::row_at(uint64_t position) {
@@ -248,7 +337,7 @@ BlockPart EpochPlan::part_of(const Row& row) {
 uint64_t EpochPlan::position(SampleRef sample) {
   const Order& order = *schedule_->order(0);
   const uint64_t lane = order.lane_of(order.place_of(sample));
-  return steps_.position(lane, reader(0, lane, epoch_).lane().offset(sample));
+  return positions_.position(lane, reader(0, lane, epoch_).lane().offset(sample));
 }
 
 }  // namespace headrace

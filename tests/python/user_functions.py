@@ -167,3 +167,17 @@ def tokens_of(sample: Sample) -> Sample:
     """Documents of 0 to 39 tokens, which tell their sample and place."""
     cls = int(sample["cls"])
     return {"tokens": np.arange(cls * 100, cls * 100 + len(sample["bin"]), dtype=np.int32)}
+
+
+def one_less(tokens):
+    return tokens[:-1]
+
+
+def noisy_tokens(tokens, rng):
+    return tokens + rng.integers(0, 1 << 40, len(tokens))
+
+
+def elevens_fail(tokens):
+    if len(tokens) and tokens[0] // 1000 % 11 == 0:
+        raise ValueError("eleven divides it")
+    return tokens

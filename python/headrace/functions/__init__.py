@@ -7,4 +7,6 @@ results    what functions returned, gathered into columns again
 stages     all functions over one batch
 batch      the batch that comes out
 stream     batches in order, the functions run in this process or in `headrace.workers`
+assembler  batches filled up, and documents packed as they come: `refill`, `token_packing`
+planned_packing  documents packed into rows that the engine planned
 """

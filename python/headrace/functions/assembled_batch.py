@@ -1,21 +1,24 @@
-"""A batch whose rows come from several batches of the stream's."""
+"""A batch whose rows are made of those of one or several other batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..errors import NotFoundError, Origin, RowError
-from .batch import FunctionBatch
 from .columns import Column, MemoryColumn, ObjectColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Taken = list[tuple[FunctionBatch, list[int]]]
-"""Rows of batches, in order."""
+    from .. import _native
+    from .batch import FunctionBatch
+
+    Source: TypeAlias = FunctionBatch | _native.Batch
+    Taken: TypeAlias = list[tuple[Source, list[int]]]
+    """Rows of batches, in order."""
 
 
 class AssembledBatch:
@@ -29,6 +32,8 @@ class AssembledBatch:
         self.epoch = taken[0][0].epoch
         self.step = 0
         self.total = 0
+        self.real_rows = rows
+        """The first ones; the others pad the step."""
         self.failed: list[RowError] = []
 
     @property
@@ -66,12 +71,12 @@ class AssembledBatch:
         return np.array(self._of_each(lambda batch: batch.sets()), np.int64)
 
     def mask(self) -> NDArray[np.bool_]:
-        return np.ones(self._rows, np.bool_)
+        return np.arange(self._rows) < self.real_rows
 
     def errors(self) -> list[RowError]:
         return self.failed
 
-    def _of_each(self, get: Callable[[FunctionBatch], Any]) -> list[Any]:
+    def _of_each(self, get: Callable[[Source], Any]) -> list[Any]:
         found: list[Any] = []
         for batch, rows in self._taken:
             values = get(batch)
@@ -79,7 +84,7 @@ class AssembledBatch:
         return found
 
 
-def column_in(batch: FunctionBatch, name: str, kinds: dict[str, str]) -> Column:
+def column_in(batch: Source, name: str, kinds: dict[str, str]) -> Column:
     """A column of a batch as memory or objects; not a copy."""
     column = batch.column(name)
     if isinstance(column, (MemoryColumn, ObjectColumn)):

@@ -93,6 +93,22 @@ class FunctionBatch:
     def errors(self) -> list[RowError]:
         return [*self._native.errors(), *self._failed]
 
+    def pieces(self) -> NDArray[np.int64]:
+        pieces = self._native.pieces()
+        return pieces if self._kept is None else pieces[self._kept]
+
+    @property
+    def packed_rows(self) -> int:
+        return self._native.packed_rows
+
+    @property
+    def packed_real_rows(self) -> int:
+        return self._native.packed_real_rows
+
+    def without_columns(self) -> FunctionBatch:
+        """What it knows of its rows."""
+        return FunctionBatch(self._native, {}, self._kept, [])
+
     def without_rows_like(self, other: list[Column]) -> FunctionBatch:
         """This batch, which has no rows, with the columns of another."""
         columns: dict[str, Column | _native.Column] = {column.name: column for column in other}

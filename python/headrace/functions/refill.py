@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from .assembled_batch import AssembledBatch, Taken, column_in, joined
+from typing import TYPE_CHECKING
+
+from .assembled_batch import AssembledBatch, column_in, joined
 from .assembler import Assembler
+
+if TYPE_CHECKING:
+    from .assembled_batch import Taken
 
 
 class Refill(Assembler):

@@ -1,4 +1,5 @@
-"""Documents of tokens, packed into rows of a fixed length.
+"""Documents of tokens, packed into rows of a fixed length as they come; `planned_packing` is for
+those whose lengths the index has.
 
 documents:  a a a a a | b b | c c c c c c …
 rows of 4:  a a a a   | a b b c   | c c c c …
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UsageError
-from .assembled_batch import AssembledBatch, Taken, column_in
+from .assembled_batch import AssembledBatch, column_in
 from .assembler import Assembler, Part, Wanted
 from .batch import FunctionBatch
 from .columns import Column, MemoryColumn, rows_of
@@ -21,6 +22,7 @@ from .stream import Stream
 
 if TYPE_CHECKING:
     from .. import _native
+    from .assembled_batch import Taken
 
 
 class TokenPacking(Assembler):

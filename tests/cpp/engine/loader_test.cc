@@ -186,6 +186,26 @@ TEST(Loader, WorkersOfARankShareItsSteps) {
   }
 }
 
+TEST(Loader, PacksRowsOnlyByWhatTheIndexCounts) {
+  const TemporaryFolder folder;
+  auto options = small_options(open_shards(folder, {50}), 12);
+  options.pack_length = 16;
+  const auto message = [&](const std::string& by) {
+    options.pack_by = by;
+    const auto loader = Loader::create(options);
+    return loader.ok() ? std::string("no error") : loader.error().message;
+  };
+  EXPECT_EQ(message("bin"), "by=\"bin\" does not say how many tokens a document has");
+  EXPECT_EQ(message("bin:pixels"), "by=\"bin:pixels\" does not say how many tokens a document has");
+  EXPECT_NE(message("bin:tokens").find("were not all measured: 'bin' in tokens"),
+            std::string::npos);
+  EXPECT_NE(message("wav:tokens").find("no such field"), std::string::npos);
+  options.bucket_steps = 2;
+  options.bucket_by = "bin";
+  EXPECT_EQ(message("bin:tokens"),
+            "documents cannot be packed by their lengths with buckets by length");
+}
+
 TEST(Loader, RewindStartsTheEpochAgainButNotAfterLoading) {
   const TemporaryFolder folder;
   const auto set = open_shards(folder, {100});

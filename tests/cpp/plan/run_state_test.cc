@@ -19,6 +19,13 @@ RunState mixture_example() {
   return begin_run(*schedule, {"5f2c", "aa01"});
 }
 
+RunState packed_example() {
+  RunState state = example();
+  state.options.order.pack_by = "npy:tokens";
+  state.options.order.pack_length = 2048;
+  return state;
+}
+
 TEST(RunState, IsASmallJsonThatIsWrittenTheSameForEver) {
   RunState state = example();
   state.epoch = 3;
@@ -80,6 +87,37 @@ TEST(RunState, GoesOnWithAnotherBatchAndKeepsItInLaterEpochs) {
   const EpochSteps changed = must(EpochSteps::create(500, 16, Tail::kPad, state.batches));
   EXPECT_EQ(encode_state(state.before_step(changed, 2)),
             encode_state(example().before_step(steps, 2)));
+}
+
+TEST(RunState, OfPackedRowsSaysWhatTheyArePackedBy) {
+  const std::string text = encode_state(packed_example());
+  const std::string pack = R"(,"pack":{"by":"npy:tokens","length":2048}})";
+  EXPECT_TRUE(text.ends_with(pack)) << text;
+  EXPECT_EQ(encode_state(must(decode_state(text))), text);
+  const auto message = [](const RunState& state, const RunState& asked) {
+    const Status status = check_compatible(state, asked);
+    return status.ok() ? std::string("no error") : status.error().message;
+  };
+  const std::string begin = "the state is of another run: ";
+  EXPECT_EQ(message(packed_example(), packed_example()), "no error");
+  EXPECT_EQ(message(packed_example(), example()),
+            begin + "pack by is npy:tokens in the state and  here");
+  RunState longer = packed_example();
+  longer.options.order.pack_length = 4096;
+  EXPECT_EQ(message(longer, packed_example()),
+            begin + "pack length is 4096 in the state and 2048 here");
+}
+
+TEST(RunState, OfPackedRowsChangesItsBatchAtTheStartOfAnEpochAlone) {
+  RunState state = packed_example();
+  EXPECT_EQ(must(with_total(state, 96)).batches, (std::vector<BatchSegment>{{0, 96}}));
+  state.offset = 3;
+  EXPECT_EQ(must(with_total(state, 48)).batches, state.batches);
+  EXPECT_EQ(with_total(state, 96).error().message,
+            "another global batch in the midst of an epoch of packed rows");
+  state.offset = 0;
+  state.over = true;
+  EXPECT_FALSE(with_total(state, 96).ok());
 }
 
 TEST(RunState, OfAnotherRunIsRefusedByTheFieldThatDiffers) {
@@ -185,6 +223,26 @@ TEST(RunState, RefusesTextsThatAreNoState) {
       json[pointer] = nlohmann::json::parse(damage.value);
     EXPECT_EQ(decode_message(json.dump()), damage.message) << damage.pointer;
   }
+}
+
+TEST(RunState, RefusesRowsThatCannotBePacked) {
+  const auto message = [](const char* pointer, const char* value) {
+    nlohmann::json json = nlohmann::json::parse(encode_state(packed_example()));
+    json[nlohmann::json::json_pointer(pointer)] = nlohmann::json::parse(value);
+    return decode_message(json.dump());
+  };
+  const std::string begin = "not a resume state: ";
+  EXPECT_EQ(message("/pack", "3"), begin + "pack is not an object");
+  EXPECT_EQ(message("/pack/length", "0"), begin + "length is 0");
+  EXPECT_EQ(message("/pack/length", "1073741825"), begin + "length is 1073741825");
+  EXPECT_EQ(message("/pack/by", "1"), begin + "by is not a text");
+  EXPECT_EQ(message("/pack/more", "1"), begin + "unknown field more");
+  EXPECT_EQ(message("/bucket", R"({"by": "txt", "steps": 2})"),
+            begin + "pack goes with neither bucket nor mixture");
+  nlohmann::json json = nlohmann::json::parse(encode_state(packed_example()));
+  json["offset"] = 3;
+  json["batches"] = {{0, 48}, {3, 96}};
+  EXPECT_EQ(decode_message(json.dump()), begin + "pack goes with one of batches");
 }
 
 TEST(RunState, NeverCrashesOnDamagedText) {
