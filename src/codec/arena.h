@@ -48,7 +48,7 @@ class Arena {
   /// Takes all pieces back. One block stays that has room for as many, if they are no more than
   /// kKept.
   void clear() noexcept {
-    const size_t wanted = kPiecesApart ? 0 : std::min(taken_, kKept);
+    const size_t wanted = std::min(taken_, kKept);
     taken_ = 0;
     const auto may_stay = [&](const Block& block) {
       return !kPiecesApart && block.older == nullptr && block.size >= wanted && block.size <= kKept;
@@ -56,7 +56,7 @@ class Arena {
     while (newest_ != nullptr && !may_stay(*newest_)) free_newest();
     if (newest_ != nullptr) {
       newest_->used = 0;
-    } else if (wanted > 0) {
+    } else if (!kPiecesApart && wanted > 0) {
       add_block(wanted);
     }
   }

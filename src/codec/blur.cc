@@ -36,10 +36,13 @@ int reflected(int i, int size) {
 /// One line with `margin` pixels of reflection on both sides.
 void widen(const uint8_t* line, int width, int channels, int margin, uint8_t* out) {
   const auto step = static_cast<size_t>(channels);
-  for (int x = -margin; x < width + margin; ++x, out += step) {
-    const uint8_t* pixel = line + static_cast<size_t>(reflected(x, width)) * step;
-    std::copy(pixel, pixel + step, out);
-  }
+  const auto reflect = [&](int begin, int end) {
+    for (int x = begin; x < end; ++x, out += step)
+      std::copy_n(line + static_cast<size_t>(reflected(x, width)) * step, step, out);
+  };
+  reflect(-margin, 0);
+  out = std::copy_n(line, static_cast<size_t>(width) * step, out);
+  reflect(width, width + margin);
 }
 
 }  // namespace
