@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codec/blur_lines.h"
+#include "codec/pixel_lines.h"
+
 namespace headrace {
 namespace {
 
@@ -30,19 +33,16 @@ int reflected(int i, int size) {
   return std::min(at, period - at);
 }
 
-/// sums[i] += line[i] * weight.
-template <typename Value>
-void add_line(const Value* line, float weight, size_t count, float* sums) {
-  for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(line[i]) * weight;
-}
-
 /// One line with `margin` pixels of reflection on both sides.
 void widen(const uint8_t* line, int width, int channels, int margin, uint8_t* out) {
   const auto step = static_cast<size_t>(channels);
-  for (int x = -margin; x < width + margin; ++x, out += step) {
-    const uint8_t* pixel = line + static_cast<size_t>(reflected(x, width)) * step;
-    std::copy(pixel, pixel + step, out);
-  }
+  const auto reflect = [&](int begin, int end) {
+    for (int x = begin; x < end; ++x, out += step)
+      std::copy_n(line + static_cast<size_t>(reflected(x, width)) * step, step, out);
+  };
+  reflect(-margin, 0);
+  out = std::copy_n(line, static_cast<size_t>(width) * step, out);
+  reflect(width, width + margin);
 }
 
 }  // namespace
@@ -53,32 +53,32 @@ Picture blurred(const Picture& from, const Blur& blur, ReusedBuffer& into,
   const size_t stride = static_cast<size_t>(from.width) * channels;
   const auto height = static_cast<size_t>(from.height);
   const int margin = blur.kernel_width / 2;
-  auto* across =
-      reinterpret_cast<float*>(scratch.blurred.take((height + 1) * stride * sizeof(float)).data());
-  float* sums = across + height * stride;
-  auto* wide = reinterpret_cast<uint8_t*>(
-      scratch.horizontal.take(stride + 2 * static_cast<size_t>(margin) * channels).data());
+  const size_t wide = stride + 2 * static_cast<size_t>(margin) * channels;
+  const size_t floats = height * stride + wide;
+  auto* across = reinterpret_cast<float*>(scratch.blurred.take(floats * sizeof(float)).data());
+  float* line = across + height * stride;
+  uint8_t* bytes = scratch.horizontal.take_pixels(wide);
+  std::vector<const float*>& lines = scratch.blurred_lines;
 
   make_kernel(blur.kernel_width, blur.sigma, scratch.kernel);
-  for (int y = 0; y < from.height; ++y) {
-    widen(from.line(y), from.width, from.channels, margin, wide);
-    float* line = across + static_cast<size_t>(y) * stride;
-    std::fill(line, line + stride, 0.0F);
-    for (size_t k = 0; k < scratch.kernel.size(); ++k)
-      add_line(wide + k * channels, scratch.kernel[k], stride, line);
+  lines.resize(scratch.kernel.size());
+  for (size_t k = 0; k < lines.size(); ++k) lines[k] = line + k * channels;
+  for (size_t y = 0; y < height; ++y) {
+    widen(from.line(static_cast<int>(y)), from.width, from.channels, margin, bytes);
+    convert_line(bytes, wide, LineScale(), DType::f32, false, reinterpret_cast<std::byte*>(line));
+    weigh_lines(lines.data(), scratch.kernel.data(), lines.size(), stride, across + y * stride);
   }
 
   make_kernel(blur.kernel_height, blur.sigma, scratch.kernel);
-  auto* out = reinterpret_cast<uint8_t*>(into.take(height * stride).data());
+  lines.resize(scratch.kernel.size());
+  uint8_t* out = into.take_pixels(height * stride);
   for (int y = 0; y < from.height; ++y, out += stride) {
-    std::fill(sums, sums + stride, 0.0F);
     for (int k = 0; k < blur.kernel_height; ++k) {
       const int at = reflected(y + k - blur.kernel_height / 2, from.height);
-      add_line(across + static_cast<size_t>(at) * stride, scratch.kernel[static_cast<size_t>(k)],
-               stride, sums);
+      lines[static_cast<size_t>(k)] = across + static_cast<size_t>(at) * stride;
     }
-    for (size_t i = 0; i < stride; ++i)
-      out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(sums[i]), 0.0F, 255.0F));
+    weigh_lines(lines.data(), scratch.kernel.data(), lines.size(), stride, line);
+    round_line(line, stride, out);
   }
   return {out - height * stride, from.width, from.height, from.channels, stride};
 }

@@ -7,20 +7,30 @@
 namespace headrace {
 namespace {
 
+/// Lines of `count` numbers that are alike, `line_step` apart.
+template <typename T, typename FillLine>
+void fill_lines(T* first, int lines, size_t count, size_t line_step, const FillLine& fill_line) {
+  if (lines < 1) return;
+  fill_line(first);
+  for (size_t y = 1; y < static_cast<size_t>(lines); ++y)
+    std::copy_n(first, count, first + y * line_step);
+}
+
 template <typename T>
 void fill_box(T* row, Layout layout, Size size, int channels, const Box& box,
               const std::array<T, 4>& values) {
-  for (int c = 0; c < channels; ++c) {
-    const size_t pixel_step = layout == Layout::chw ? 1 : static_cast<size_t>(channels);
-    const size_t line_step = static_cast<size_t>(size.width) * pixel_step;
-    T* plane = row + (layout == Layout::chw
-                          ? static_cast<size_t>(c) * line_step * static_cast<size_t>(size.height)
-                          : static_cast<size_t>(c));
-    for (int y = box.top; y < box.top + box.height; ++y)
-      for (int x = box.left; x < box.left + box.width; ++x)
-        plane[static_cast<size_t>(y) * line_step + static_cast<size_t>(x) * pixel_step] =
-            values[static_cast<size_t>(c)];
-  }
+  const auto width = static_cast<size_t>(size.width);
+  const auto count = static_cast<size_t>(box.width);
+  const auto step = static_cast<size_t>(channels);
+  const size_t at = static_cast<size_t>(box.top) * width + static_cast<size_t>(box.left);
+  if (layout == Layout::hwc)
+    return fill_lines(row + at * step, box.height, count * step, width * step, [&](T* line) {
+      for (size_t x = 0; x < count; ++x) std::copy_n(values.data(), step, line + x * step);
+    });
+  const size_t plane = width * static_cast<size_t>(size.height);
+  for (size_t c = 0; c < step; ++c)
+    fill_lines(row + c * plane + at, box.height, count, width,
+               [&](T* line) { std::fill_n(line, count, values[c]); });
 }
 
 }  // namespace

@@ -8,9 +8,6 @@
 namespace headrace {
 namespace {
 
-/// Pixels that are split or mirrored at a time, in a buffer that stays in the first cache.
-constexpr size_t kChunk = 1024;
-
 float unit(size_t byte) { return static_cast<float>(byte) * static_cast<float>(1.0 / 255.0); }
 
 bool reciprocal_is_exact(float mean, float std) {
@@ -53,10 +50,10 @@ void write_planes(const Picture& picture, const RowFormat& format, const PixelSc
   const auto channels = static_cast<size_t>(picture.channels);
   const size_t size = dtype_size(format.dtype);
   const size_t plane = width * static_cast<size_t>(picture.height) * size;
-  alignas(64) uint8_t split[4][kChunk];
+  alignas(64) uint8_t split[4][kLineChunk];
   for (int y = 0; y < picture.height; ++y) {
-    for (size_t x = 0; x < width; x += kChunk) {
-      const size_t count = std::min(kChunk, width - x);
+    for (size_t x = 0; x < width; x += kLineChunk) {
+      const size_t count = std::min(kLineChunk, width - x);
       std::byte* out = row + (static_cast<size_t>(y) * width + x) * size;
       uint8_t* lines[4] = {split[0], split[1], split[2], split[3]};
       if (format.dtype == DType::u8)
@@ -77,10 +74,10 @@ void write_pixels(const Picture& picture, const RowFormat& format, const PixelSc
   const auto width = static_cast<size_t>(picture.width);
   const auto channels = static_cast<size_t>(picture.channels);
   const size_t size = dtype_size(format.dtype);
-  alignas(64) uint8_t mirrored[4 * kChunk];
+  alignas(64) uint8_t mirrored[4 * kLineChunk];
   for (int y = 0; y < picture.height; ++y) {
-    for (size_t x = 0; x < width; x += kChunk) {
-      const size_t count = std::min(kChunk, width - x);
+    for (size_t x = 0; x < width; x += kLineChunk) {
+      const size_t count = std::min(kLineChunk, width - x);
       std::byte* out = row + (static_cast<size_t>(y) * width + x) * channels * size;
       const uint8_t* in = chunk_of(picture, y, x, count, format.mirror);
       if (format.mirror) {

@@ -108,13 +108,13 @@ class Planner {
 
   Status add(const Resize& resize) {
     const Size out = resized(resize, plan_.size);
-    note("resize", {{"size", {out.height, out.width}}});
+    note("resize", [&]() -> Json { return {{"size", {out.height, out.width}}}; });
     return scale(whole(), out, resize.filter);
   }
 
   Status add(const Pad& pad) {
     const Margins& m = pad.margins;
-    note("pad", Json::object());
+    note("pad", [] { return Json::object(); });
     return cut({-m.top, -m.left, plan_.size.height + m.top + m.bottom,
                 plan_.size.width + m.left + m.right},
                {pad.edge, pad.fill});
@@ -123,7 +123,7 @@ class Planner {
   Status add(const CenterCrop& crop) {
     const Box box{centre(plan_.size.height, crop.height), centre(plan_.size.width, crop.width),
                   crop.height, crop.width};
-    note("center_crop", {{"box", numbers(box)}});
+    note("center_crop", [&]() -> Json { return {{"box", numbers(box)}}; });
     return cut(box);
   }
 
@@ -147,7 +147,7 @@ class Planner {
     const auto top = static_cast<int>(random.below(static_cast<uint64_t>(down) + 1));
     const auto left = static_cast<int>(random.below(static_cast<uint64_t>(right) + 1));
     const Box box{top - around.top, left - around.left, crop.height, crop.width};
-    note("random_crop", {{"box", numbers(box)}});
+    note("random_crop", [&]() -> Json { return {{"box", numbers(box)}}; });
     return cut(box, {crop.edge, crop.fill});
   }
 
@@ -163,19 +163,19 @@ class Planner {
     plan_.view_count = plan_.views.size();
     if (plan_.mirror)
       for (Box& box : plan_.views) box = mirrored(box);
-    note("five_crop", Json::object());
+    note("five_crop", [] { return Json::object(); });
     return Status();
   }
 
   Status add(const RandomResizedCrop& crop) {
     const Box box = random_resized_box(crop, plan_.size, key_, number_);
-    note("random_resized_crop", {{"box", numbers(box)}});
+    note("random_resized_crop", [&]() -> Json { return {{"box", numbers(box)}}; });
     return scale(box, {crop.height, crop.width}, crop.filter);
   }
 
   Status add(const HorizontalFlip& flip) {
     const bool flips = rng().uniform() < flip.p;
-    note("flip", {{"flipped", flips}});
+    note("flip", [&]() -> Json { return {{"flipped", flips}}; });
     if (flips) plan_.mirror = !plan_.mirror;
     return Status();
   }
@@ -183,7 +183,7 @@ class Planner {
   Status add(const VerticalFlip& flip) {
     constexpr int kUpsideDown = 4;
     const bool flips = rng().uniform() < flip.p;
-    note("vertical_flip", {{"flipped", flips}});
+    note("vertical_flip", [&]() -> Json { return {{"flipped", flips}}; });
     if (flips) turn(kUpsideDown);
     return Status();
   }
@@ -192,7 +192,7 @@ class Planner {
     // EXIF's orientations that say how the file is turned, by the turns that set it right.
     constexpr std::array<int, 4> kOrientations = {1, 8, 3, 6};
     const int turns = op.turns ? *op.turns : static_cast<int>(rng().below(4));
-    note("rotate90", {{"turns", turns}});
+    note("rotate90", [&]() -> Json { return {{"turns", turns}}; });
     if (turns == 0) return Status();
     put_mirror_down();
     turn(kOrientations[static_cast<size_t>(turns)]);
@@ -203,7 +203,7 @@ class Planner {
 
   Status add(const RandomErasing& erasing) {
     plan_.erased = erased_box(erasing, plan_.size, key_, number_);
-    note("random_erasing", {{"box", numbers(plan_.erased)}});
+    note("random_erasing", [&]() -> Json { return {{"box", numbers(plan_.erased)}}; });
     return Status();
   }
 
@@ -211,7 +211,6 @@ class Planner {
   template <typename Op>
   Status add(const Op& op) {
     const PixelActions drawn = draw(op, plan_.size, rng());
-    Json actions = Json::array();
     for (size_t i = 0; i < drawn.count; ++i) {
       // Turned, sheared and moved after the mirror is not the same as before it.
       if (std::holds_alternative<Affine>(drawn.actions[i])) put_mirror_down();
@@ -220,16 +219,21 @@ class Planner {
       step.out = plan_.size;
       step.action = drawn.actions[i];
       push(step);
-      if (log_ != nullptr) actions.push_back(described(drawn.actions[i]));
     }
-    note(op_name(op), {{"actions", std::move(actions)}});
+    note(op_name(op), [&]() -> Json {
+      Json actions = Json::array();
+      for (size_t i = 0; i < drawn.count; ++i) actions.push_back(described(drawn.actions[i]));
+      return {{"actions", std::move(actions)}};
+    });
     return Status();
   }
 
-  void note(const char* name, const Json& drawn) {
+  /// `drawn` says what was drawn; it is asked only where a log is kept.
+  template <typename Drawn>
+  void note(const char* name, const Drawn& drawn) {
     if (log_ == nullptr) return;
     Json entry = {{"op", name}};
-    entry.update(drawn);
+    entry.update(drawn());
     log_->push_back(std::move(entry));
   }
 

@@ -1,22 +1,22 @@
 #include "codec/jpeg.h"
 
-// jpeglib.h needs size_t and FILE from here.
 #include <jerror.h>
-#include <jpeglib.h>
 
 #include <algorithm>
 #include <csetjmp>
-#include <cstddef>
-#include <cstdio>
 #include <string>
 
+#include "codec/jpeg_memory.h"
 #include "codec/orientation.h"
 
 namespace headrace {
 
-/// Plain C data. The functions that longjmp may leave touch nothing else.
+/// Plain C data, and memory for the codec. The functions that longjmp may leave touch nothing else.
 struct JpegState {
   jpeg_decompress_struct codec;
+  jpeg_decompress_struct fresh;  ///< the codec as it was made: each file begins with that
+  jpeg_memory_mgr* own_memory;   ///< of the codec, for what it takes when it is made
+  JpegMemory memory;             ///< for what a file takes
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
@@ -109,17 +109,31 @@ void choose_colors(jpeg_decompress_struct& codec, Channels wish) {
 }
 
 /// Leaf: false after an error.
-bool open_leaf(JpegState& state, const unsigned char* bytes, const PictureWish& wish) {
-  if (setjmp(state.leave) != 0) return false;
+bool create_leaf(JpegState& state) {
   jpeg_decompress_struct& codec = state.codec;
+  if (setjmp(state.leave) != 0) {
+    jpeg_destroy_decompress(&codec);
+    return false;
+  }
   jpeg_create_decompress(&codec);
   codec.progress = &state.progress;
   codec.src = &state.source;
+  jpeg_save_markers(&codec, JPEG_APP0 + 1, 0xFFFF);
+  state.own_memory = codec.mem;
+  state.fresh = codec;
+  state.fresh.mem = state.memory.manager();
+  return true;
+}
+
+/// Leaf: false after an error.
+bool open_leaf(JpegState& state, const unsigned char* bytes, const PictureWish& wish) {
+  if (setjmp(state.leave) != 0) return false;
+  jpeg_decompress_struct& codec = state.codec;
   state.source.next_input_byte = bytes;
   state.source.bytes_in_buffer = state.file_size;
-  jpeg_save_markers(&codec, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&codec, TRUE);
   if (codec.arith_code) leave_saying(state, "arithmetic coding is not supported");
+  if (codec.data_precision != 8) leave_saying(state, "other than 8 bits are not supported");
   if (codec.num_components != 1 && codec.num_components != 3 && codec.num_components != 4)
     leave_saying(state, "it has a number of components other than 1, 3 and 4");
   state.in_scans = true;
@@ -226,6 +240,8 @@ Error error_of(const JpegState& state) {
 JpegReader::JpegReader() : state_(std::make_unique<JpegState>()) {
   jpeg_decompress_struct& codec = state_->codec;
   codec.err = jpeg_std_error(&state_->errors);
+  // Set before jpeg_create_decompress, which keeps it, so that errors inside find their way.
+  codec.client_data = state_.get();
   state_->errors.error_exit = on_error;
   state_->errors.emit_message = on_message;
   state_->progress.progress_monitor = on_progress;
@@ -236,15 +252,18 @@ JpegReader::JpegReader() : state_(std::make_unique<JpegState>()) {
   state_->source.term_source = source_nothing;
 }
 
-JpegReader::~JpegReader() { jpeg_destroy_decompress(&state_->codec); }
+JpegReader::~JpegReader() {
+  if (state_->own_memory != nullptr) state_->codec.mem = state_->own_memory;
+  jpeg_destroy_decompress(&state_->codec);
+}
 
 Result<PictureHeader> JpegReader::open(ByteView file, const PictureWish& wish) {
-  // A codec that is used again keeps the tables of the file before, which this one may lack.
-  jpeg_destroy_decompress(&state_->codec);
-  // Set before jpeg_create_decompress, which keeps it, so that errors inside find their way.
-  state_->codec.client_data = state_.get();
   state_->file_size = file.size();
   state_->in_scans = false;
+  if (state_->own_memory == nullptr && !create_leaf(*state_)) return error_of(*state_);
+  // A codec that is used again would keep the tables of the file before, which this one may lack.
+  state_->codec = state_->fresh;
+  state_->memory.clear();
   if (!open_leaf(*state_, reinterpret_cast<const unsigned char*>(file.data()), wish))
     return error_of(*state_);
   const jpeg_decompress_struct& codec = state_->codec;

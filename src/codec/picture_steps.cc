@@ -86,7 +86,7 @@ Box moved(const Box& box, int down, int right) {
 Picture act(const PixelAction& action, const Picture& from, ReusedBuffer& into,
             Scratch::Buffers& buffers) {
   if (const auto* adjustment = std::get_if<Adjustment>(&action))
-    return adjusted(from, *adjustment, into, buffers);
+    return adjusted(from, *adjustment, into);
   if (const auto* affine = std::get_if<Affine>(&action)) return warped(from, *affine, into);
   return blurred(from, std::get<Blur>(action), into, buffers);
 }

@@ -20,11 +20,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;  // kScalePeriod is a multiple of any such number of lanes
 using FloatVec = hn::Vec<Floats>;
 
-// Each of the two gives the pixels that it has done: whole vectors of them.
+// Each of the three gives the pixels that it has done: whole vectors of them.
 #if HWY_TARGET == HWY_SCALAR
 
 template <int kChannels, bool kMirror>
 size_t split_vectors(const uint8_t*, size_t, uint8_t* const*) {
+  return 0;
+}
+
+template <int kChannels>
+size_t join_vectors(const uint8_t* const*, size_t, uint8_t*) {
   return 0;
 }
 
@@ -70,17 +75,33 @@ size_t split_vectors(const uint8_t* in, size_t count, uint8_t* const* out) {
 }
 
 template <int kChannels>
+HWY_INLINE void store_pixels(Bytes d, const ByteVec* v, uint8_t* out) {
+  if constexpr (kChannels == 1) hn::StoreU(v[0], d, out);
+  if constexpr (kChannels == 2) hn::StoreInterleaved2(v[0], v[1], d, out);
+  if constexpr (kChannels == 3) hn::StoreInterleaved3(v[0], v[1], v[2], d, out);
+  if constexpr (kChannels == 4) hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, out);
+}
+
+template <int kChannels>
+size_t join_vectors(const uint8_t* const* in, size_t count, uint8_t* out) {
+  const Bytes d;
+  size_t x = 0;
+  for (; x + kLanes <= count; x += kLanes) {
+    ByteVec v[kChannels];
+    for (int c = 0; c < kChannels; ++c) v[c] = hn::LoadU(d, in[c] + x);
+    store_pixels<kChannels>(d, v, out + x * kChannels);
+  }
+  return x;
+}
+
+template <int kChannels>
 size_t mirror_vectors(const uint8_t* in, size_t count, uint8_t* out) {
   const Bytes d;
   size_t x = 0;
   for (; x + kLanes <= count; x += kLanes) {
     ByteVec v[kChannels];
     load_pixels<kChannels, true>(d, in + (count - x - kLanes) * kChannels, v);
-    uint8_t* to = out + x * kChannels;
-    if constexpr (kChannels == 1) hn::StoreU(v[0], d, to);
-    if constexpr (kChannels == 2) hn::StoreInterleaved2(v[0], v[1], d, to);
-    if constexpr (kChannels == 3) hn::StoreInterleaved3(v[0], v[1], v[2], d, to);
-    if constexpr (kChannels == 4) hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to);
+    store_pixels<kChannels>(d, v, out + x * kChannels);
   }
   return x;
 }
@@ -92,6 +113,12 @@ void split(const uint8_t* in, size_t count, uint8_t* const* out) {
   for (size_t x = split_vectors<kChannels, kMirror>(in, count, out); x < count; ++x)
     for (size_t c = 0; c < kChannels; ++c)
       out[c][x] = in[(kMirror ? count - 1 - x : x) * kChannels + c];
+}
+
+template <int kChannels>
+void join(const uint8_t* const* in, size_t count, uint8_t* out) {
+  for (size_t x = join_vectors<kChannels>(in, count, out); x < count; ++x)
+    for (size_t c = 0; c < kChannels; ++c) out[x * kChannels + c] = in[c][x];
 }
 
 template <int kChannels>
@@ -116,6 +143,19 @@ void Split(const uint8_t* in, size_t count, int channels, bool mirror, uint8_t* 
       return split_or_mirror<3>(in, count, mirror, out);
     default:
       return split_or_mirror<4>(in, count, mirror, out);
+  }
+}
+
+void Join(const uint8_t* const* in, size_t count, int channels, uint8_t* out) {
+  switch (channels) {
+    case 1:
+      return join<1>(in, count, out);
+    case 2:
+      return join<2>(in, count, out);
+    case 3:
+      return join<3>(in, count, out);
+    default:
+      return join<4>(in, count, out);
   }
 }
 
@@ -258,11 +298,16 @@ HWY_AFTER_NAMESPACE();
 namespace headrace {
 
 HWY_EXPORT(Split);
+HWY_EXPORT(Join);
 HWY_EXPORT(Mirror);
 HWY_EXPORT(Convert);
 
 void split_line(const uint8_t* in, size_t count, int channels, bool mirror, uint8_t* const* out) {
   HWY_DYNAMIC_DISPATCH(Split)(in, count, channels, mirror, out);
+}
+
+void join_line(const uint8_t* const* in, size_t count, int channels, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Join)(in, count, channels, out);
 }
 
 void mirror_line(const uint8_t* in, size_t count, int channels, uint8_t* out) {

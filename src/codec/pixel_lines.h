@@ -16,6 +16,9 @@ namespace headrace {
 /// every number of lanes, so that a vector finds its own numbers for interleaved channels, too.
 inline constexpr size_t kScalePeriod = 48;
 
+/// Pixels to take at a time where lines between two loops shall stay in the first cache.
+inline constexpr size_t kLineChunk = 1024;
+
 /// What becomes of a byte v: v, v / 255, or (v / 255 - mean) / std, each step rounded to f32, as
 /// torch does it.
 struct LineScale {
@@ -31,6 +34,9 @@ struct LineScale {
 
 /// out[c] gets channel c of `count` pixels. Mirrored: the last pixel comes first.
 void split_line(const uint8_t* in, size_t count, int channels, bool mirror, uint8_t* const* out);
+
+/// The other way round: the channels of `count` pixels become one line.
+void join_line(const uint8_t* const* in, size_t count, int channels, uint8_t* out);
 
 /// The pixels in the other order.
 void mirror_line(const uint8_t* in, size_t count, int channels, uint8_t* out);

@@ -2,25 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <numeric>
 
-#include "codec/hue.h"
+#include "codec/color_lines.h"
+#include "codec/pixel_lines.h"
 
 namespace headrace {
 namespace {
 
 using What = Adjust::What;
-using Table = std::array<uint8_t, 256>;
 
 /// Truncated, as torch converts floats to bytes.
 uint8_t to_byte(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
-
-/// torchvision's luma: its weights, truncated to a whole number.
-float luma(const uint8_t* rgb) {
-  const float sum = static_cast<float>(rgb[0]) * 0.2989F + static_cast<float>(rgb[1]) * 0.587F +
-                    static_cast<float>(rgb[2]) * 0.114F;
-  return std::floor(sum);
-}
 
 int colors_of(const Picture& picture) { return picture.channels >= 3 ? 3 : 1; }
 
@@ -32,77 +25,120 @@ struct Target {
 
 Target target_like(const Picture& from, ReusedBuffer& into) {
   const size_t stride = static_cast<size_t>(from.width) * static_cast<size_t>(from.channels);
-  auto* pixels =
-      reinterpret_cast<uint8_t*>(into.take(stride * static_cast<size_t>(from.height)).data());
+  uint8_t* pixels = into.take_pixels(stride * static_cast<size_t>(from.height));
   return {pixels, {pixels, from.width, from.height, from.channels, stride}};
 }
 
-/// out = pixel(in) for every pixel; what it does not write (alpha) is copied first.
-template <typename Pixel>
-Picture each_pixel(const Picture& from, ReusedBuffer& into, Pixel pixel) {
+/// Lines of a channel each, of so many pixels that they stay in the first cache.
+struct ChannelLines {
+  alignas(64) uint8_t bytes[4][kLineChunk];
+};
+
+/// Calls `act(y, x, lines, count)` for the picture's channels, a part of a line at a time. `lines`
+/// are the caller's to change: to where the channels are afterwards.
+template <typename Act>
+void each_part(const Picture& from, const Act& act) {
+  const auto width = static_cast<size_t>(from.width);
+  ChannelLines split;
+  for (int y = 0; y < from.height; ++y)
+    for (size_t x = 0; x < width; x += kLineChunk) {
+      const size_t count = std::min(kLineChunk, width - x);
+      uint8_t* lines[4] = {split.bytes[0], split.bytes[1], split.bytes[2], split.bytes[3]};
+      split_line(from.line(y) + x * static_cast<size_t>(from.channels), count, from.channels, false,
+                 lines);
+      act(y, x, lines, count);
+    }
+}
+
+/// A picture of channels that `make(lines, count, made)` puts into `made`'s lines, or where it has
+/// let `lines` point to.
+template <typename Make>
+Picture each_line(const Picture& from, ReusedBuffer& into, const Make& make) {
   const Target out = target_like(from, into);
-  const auto channels = static_cast<size_t>(from.channels);
-  for (int y = 0; y < from.height; ++y) {
-    const uint8_t* in = from.line(y);
-    uint8_t* to = out.line(y);
-    if (channels == 2 || channels == 4) std::copy(in, in + out.picture.stride, to);
-    for (int x = 0; x < from.width; ++x, in += channels, to += channels) pixel(in, to);
-  }
+  ChannelLines made;
+  each_part(from, [&](int y, size_t x, uint8_t** lines, size_t count) {
+    make(lines, count, made.bytes);
+    join_line(lines, count, from.channels, out.line(y) + x * static_cast<size_t>(from.channels));
+  });
   return out.picture;
 }
 
 template <typename Function>
-Table table_of(Function f) {
-  Table table;
+ByteTable table_of(Function f) {
+  ByteTable table;
   for (size_t v = 0; v < table.size(); ++v) table[v] = f(static_cast<int>(v));
   return table;
 }
 
-/// A look-up a channel; one table may serve all.
-Picture look_up(const Picture& from, ReusedBuffer& into, const std::array<Table, 3>& tables) {
-  if (colors_of(from) == 1)
-    return each_pixel(from, into,
-                      [&](const uint8_t* in, uint8_t* out) { out[0] = tables[0][in[0]]; });
-  return each_pixel(from, into, [&](const uint8_t* in, uint8_t* out) {
-    for (size_t c = 0; c < 3; ++c) out[c] = tables[c][in[c]];
+/// A look-up a channel.
+Picture look_up(const Picture& from, ReusedBuffer& into, const std::array<ByteTable, 3>& tables) {
+  const auto colors = static_cast<size_t>(colors_of(from));
+  return each_line(from, into, [&](uint8_t** lines, size_t count, auto& made) {
+    for (size_t c = 0; c < colors; ++c) {
+      look_up_line(lines[c], count, tables[c], made[c]);
+      lines[c] = made[c];
+    }
   });
 }
 
-Picture look_up(const Picture& from, ReusedBuffer& into, const Table& table) {
-  return look_up(from, into, {table, table, table});
+/// The same one for all channels.
+Picture look_up(const Picture& from, ReusedBuffer& into, const ByteTable& table) {
+  if (colors_of(from) < from.channels) return look_up(from, into, {table, table, table});
+  const Target out = target_like(from, into);
+  for (int y = 0; y < from.height; ++y)
+    look_up_line(from.line(y), out.picture.stride, table, out.line(y));
+  return out.picture;
 }
 
-/// value * factor + other * (1 - factor), as torchvision blends.
-uint8_t blend(float value, float other, float factor, float rest) {
-  return to_byte(value * factor + other * rest);
+/// Of its luma.
+double mean_of(const Picture& from) {
+  uint64_t sum = 0;
+  ChannelLines made;
+  each_part(from, [&](int, size_t, uint8_t** lines, size_t count) {
+    const uint8_t* line = lines[0];
+    if (colors_of(from) == 3) {
+      luma_line(lines, count, made.bytes[0]);
+      line = made.bytes[0];
+    }
+    sum += std::accumulate(line, line + count, uint32_t{0});
+  });
+  return static_cast<double>(sum) / (static_cast<double>(from.width) * from.height);
 }
 
 Picture contrast(const Picture& from, float factor, ReusedBuffer& into) {
-  double sum = 0;
-  for (int y = 0; y < from.height; ++y) {
-    const uint8_t* line = from.line(y);
-    for (int x = 0; x < from.width; ++x, line += from.channels)
-      sum += static_cast<double>(from.channels >= 3 ? luma(line) : static_cast<float>(line[0]));
-  }
-  const auto mean = static_cast<float>(sum / (static_cast<double>(from.width) * from.height));
+  const auto mean = static_cast<float>(mean_of(from));
   const float rest = 1 - factor;
-  return look_up(from, into,
-                 table_of([&](int v) { return blend(static_cast<float>(v), mean, factor, rest); }));
+  return look_up(from, into, table_of([&](int v) {
+                   return to_byte(static_cast<float>(v) * factor + mean * rest);
+                 }));
 }
 
 Picture saturation(const Picture& from, float factor, ReusedBuffer& into) {
   if (colors_of(from) == 1) return from;
-  const float rest = 1 - factor;
-  return each_pixel(from, into, [&](const uint8_t* in, uint8_t* out) {
-    const float gray = luma(in);
-    for (size_t c = 0; c < 3; ++c) out[c] = blend(static_cast<float>(in[c]), gray, factor, rest);
+  return each_line(from, into, [&](uint8_t** lines, size_t count, auto& made) {
+    luma_line(lines, count, made[3]);
+    for (size_t c = 0; c < 3; ++c) {
+      mix_line(lines[c], made[3], count, factor, made[c]);
+      lines[c] = made[c];
+    }
   });
 }
 
 Picture grayscale(const Picture& from, ReusedBuffer& into) {
   if (colors_of(from) == 1) return from;
-  return each_pixel(from, into, [](const uint8_t* in, uint8_t* out) {
-    std::fill(out, out + 3, static_cast<uint8_t>(luma(in)));
+  return each_line(from, into, [](uint8_t** lines, size_t count, auto& made) {
+    uint8_t* const gray = made[0];
+    luma_line(lines, count, gray);
+    std::fill_n(lines, 3, gray);
+  });
+}
+
+Picture hue(const Picture& from, float turn, ReusedBuffer& into) {
+  if (colors_of(from) == 1) return from;
+  return each_line(from, into, [&](uint8_t** lines, size_t count, auto& made) {
+    uint8_t* const turned[3] = {made[0], made[1], made[2]};
+    turn_hue_line(lines, count, turn, turned);
+    std::copy_n(turned, 3, lines);
   });
 }
 
@@ -111,24 +147,18 @@ Picture sharpness(const Picture& from, float factor, ReusedBuffer& into) {
   if (from.width <= 2 || from.height <= 2) return from;
   const Target out = target_like(from, into);
   const auto step = static_cast<size_t>(from.channels);
-  const auto colors = static_cast<size_t>(colors_of(from));
-  const float rest = 1 - factor;
+  const size_t stride = out.picture.stride;
   for (int y = 0; y < from.height; ++y) {
     const uint8_t* line = from.line(y);
     uint8_t* to = out.line(y);
-    std::copy(line, line + out.picture.stride, to);
-    if (y == 0 || y == from.height - 1) continue;
-    const uint8_t* above = from.line(y - 1);
-    const uint8_t* below = from.line(y + 1);
-    for (size_t at = step; at < out.picture.stride - step; ++at) {
-      if (at % step >= colors) continue;
-      int around = 0;
-      for (const uint8_t* l : {above, line, below}) around += l[at - step] + l[at] + l[at + step];
-      const int value = line[at];
-      const float blur =
-          std::nearbyint(static_cast<float>(around + 4 * value) * static_cast<float>(1.0 / 13.0));
-      to[at] = to_byte(static_cast<float>(value) + (blur - static_cast<float>(value)) * rest);
-    }
+    const bool is_border = y == 0 || y == from.height - 1;
+    std::copy_n(line, is_border ? stride : step, to);
+    if (is_border) continue;
+    const uint8_t* const lines[3] = {from.line(y - 1) + step, line + step, from.line(y + 1) + step};
+    sharpen_line(lines, stride - 2 * step, step, factor, to + step);
+    std::copy_n(line + stride - step, step, to + stride - step);
+    if (colors_of(from) == from.channels) continue;
+    for (size_t alpha = step - 1; alpha < stride; alpha += step) to[alpha] = line[alpha];
   }
   return out.picture;
 }
@@ -146,7 +176,7 @@ std::array<Histogram, 3> histograms(const Picture& from) {
   return counts;
 }
 
-Table stretched(const Histogram& counts) {
+ByteTable stretched(const Histogram& counts) {
   const auto is_used = [](uint32_t n) { return n > 0; };
   const auto low = std::find_if(counts.begin(), counts.end(), is_used) - counts.begin();
   const auto high = 255 - (std::find_if(counts.rbegin(), counts.rend(), is_used) - counts.rbegin());
@@ -156,7 +186,7 @@ Table stretched(const Histogram& counts) {
       [&](int v) { return to_byte((static_cast<float>(v) - static_cast<float>(low)) / scale); });
 }
 
-Table equalized(const Histogram& counts) {
+ByteTable equalized(const Histogram& counts) {
   uint64_t pixels = 0;
   uint64_t last = 0;
   for (const uint32_t n : counts) {
@@ -181,8 +211,7 @@ Picture by_histogram(const Picture& from, ReusedBuffer& into, Make make) {
 
 }  // namespace
 
-Picture adjusted(const Picture& from, const Adjustment& adjustment, ReusedBuffer& into,
-                 Scratch::Buffers& scratch) {
+Picture adjusted(const Picture& from, const Adjustment& adjustment, ReusedBuffer& into) {
   const auto factor = static_cast<float>(adjustment.value);
   switch (adjustment.what) {
     case What::brightness:
@@ -192,13 +221,8 @@ Picture adjusted(const Picture& from, const Adjustment& adjustment, ReusedBuffer
       return contrast(from, factor, into);
     case What::saturation:
       return saturation(from, factor, into);
-    case What::hue: {
-      if (colors_of(from) == 1) return from;
-      const Target out = target_like(from, into);
-      for (int y = 0; y < from.height; ++y)
-        turn_hue(from.line(y), from.width, from.channels, factor, scratch.hue, out.line(y));
-      return out.picture;
-    }
+    case What::hue:
+      return hue(from, factor, into);
     case What::sharpness:
       return sharpness(from, factor, into);
     case What::posterize: {

@@ -4,12 +4,10 @@
 
 #include "codec/picture.h"
 #include "codec/pixel_draws.h"
-#include "codec/scratch.h"
 
 namespace headrace {
 
 /// The picture after one adjustment. The result lies in `into`, or is `from` itself.
-Picture adjusted(const Picture& from, const Adjustment& adjustment, ReusedBuffer& into,
-                 Scratch::Buffers& scratch);
+Picture adjusted(const Picture& from, const Adjustment& adjustment, ReusedBuffer& into);
 
 }  // namespace headrace

@@ -14,6 +14,7 @@ namespace headrace {
 
 /// Plain C data. The functions that longjmp may leave touch nothing else.
 struct PngState {
+  Arena* memory;
   png_structp codec;
   png_infop info;
   png_infop end;
@@ -73,10 +74,18 @@ void skip_other_chunks(png_structp codec) {
   png_set_keep_unknown_chunks(codec, PNG_HANDLE_CHUNK_AS_DEFAULT, kWanted, 2);
 }
 
+png_voidp take_memory(png_structp codec, png_alloc_size_t size) {
+  return static_cast<Arena*>(png_get_mem_ptr(codec))->take(size);
+}
+
+/// All of it is given back before the next file.
+void free_later(png_structp, png_voidp) {}
+
 /// Leaf: false after an error. Takes no memory for the size that the header announces.
 bool open_leaf(PngState& state) {
   if (setjmp(state.leave) != 0) return false;
-  state.codec = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning);
+  state.codec = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning,
+                                         state.memory, take_memory, free_later);
   if (state.codec == nullptr) return false;
   state.info = png_create_info_struct(state.codec);
   state.end = png_create_info_struct(state.codec);
@@ -182,7 +191,9 @@ PngReader::~PngReader() { close(*state_); }
 
 Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
   close(*state_);
+  memory_.clear();
   *state_ = {};
+  state_->memory = &memory_;
   state_->bytes = file.data();
   state_->size = file.size();
   if (!open_leaf(*state_)) return error_of(*state_);

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "codec/arena.h"
 #include "codec/picture_reader.h"
 #include "codec/png_image_data.h"
 
@@ -24,6 +25,7 @@ class PngReader final : public PictureReader {
   Result<Picture> read(const Box& box, int shrink, ReusedBuffer& into) override;
 
  private:
+  Arena memory_;  ///< for the codec
   std::unique_ptr<PngState> state_;
   PngImageData image_data_;
 };

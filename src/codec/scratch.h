@@ -26,10 +26,10 @@ struct Scratch::Buffers {
   std::vector<double> boxes;
   FilterMemory filter_x;
   FilterMemory filter_y;
-  std::vector<int32_t> paired_weights;  ///< of filter_x, for vectors
-  ReusedBuffer blurred;                 ///< a blur, between its two passes
-  std::vector<float> kernel;            ///< of a blur
-  std::vector<float> hue;               ///< a line's planes
+  std::vector<int32_t> paired_weights;      ///< of filter_x, for vectors
+  ReusedBuffer blurred;                     ///< a blur, between its two passes
+  std::vector<float> kernel;                ///< of a blur
+  std::vector<const float*> blurred_lines;  ///< that the kernel weighs
 };
 
 }  // namespace headrace

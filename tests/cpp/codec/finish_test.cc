@@ -1,16 +1,13 @@
 // The last pass, on every kind of processor that this machine can play, against plain loops.
 #include "codec/finish.h"
 
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "base/counter_rng.h"
 #include "codec/narrow_float.h"
-#include "codec/support.h"
+#include "codec/targets.h"
 
 namespace headrace {
 namespace {
@@ -123,25 +120,11 @@ std::string finished(const Picture& picture, const Case& of, bool stream, const 
   return std::string(as_text({row.data(), size}));
 }
 
-/// Every target of Highway that runs here, one after the other.
-void on_each_target(const std::function<void()>& check) {
-  const int64_t all = hwy::SupportedTargets();
-  for (int64_t left = all; left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
 void expect_on_each_target(const Case& of, const Picture& picture, const PixelScale& scale,
                            const std::string& row) {
   SCOPED_TRACE(std::to_string(picture.width) + " x " + std::to_string(picture.height) + " x " +
                std::to_string(of.channels) + " " + dtype_name(of.dtype));
-  on_each_target([&] {
+  on_every_target([&] {
     for (const bool stream : {false, true})
       EXPECT_TRUE(finished(picture, of, stream, scale, row.size()) == row);
   });
@@ -189,7 +172,7 @@ TEST(Finish, IsCorrectlyRoundedForEveryByteAndAwkwardNumbers) {
   auto* pixels = const_cast<uint8_t*>(bytes.picture().pixels);
   for (int i = 0; i < 256; ++i) pixels[i] = static_cast<uint8_t>(i);
   CounterRng random(5, 6, 7, 8);
-  on_each_target([&] {
+  on_every_target([&] {
     for (int i = 0; i < 300; ++i) {
       const Normalize normalize{{random.uniform(-2, 2)}, {random.uniform(1e-3, 2)}};
       const Case of{1, DType::f32, Layout::chw, false};

@@ -1,21 +1,11 @@
 // The vector passes of a scaling against the plain ones, and parts against the whole.
 #include "codec/resample.h"
 
-#include <hwy/targets.h>
-
-#include "base/counter_rng.h"
 #include "codec/resample_passes.h"
-#include "codec/support.h"
+#include "codec/targets.h"
 
 namespace headrace {
 namespace {
-
-std::vector<uint8_t> noise(size_t bytes, uint64_t seed) {
-  CounterRng random(seed, 0, 0, 0);
-  std::vector<uint8_t> out(bytes);
-  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random.bits());
-  return out;
-}
 
 Picture picture_of(const std::vector<uint8_t>& pixels, int width, int height, int channels) {
   return {pixels.data(), width, height, channels,
@@ -32,21 +22,6 @@ std::string bytes_of(const Picture& picture) {
 
 constexpr Interpolation kFilters[] = {Interpolation::box, Interpolation::bilinear,
                                       Interpolation::bicubic, Interpolation::lanczos};
-
-/// Runs `check` once with each instruction set that this machine has.
-template <typename Check>
-void on_every_target(Check check) {
-  const auto all = hwy::SupportedTargets();
-  for (auto targets = all; targets != 0; targets &= targets - 1) {
-    const auto target = targets & -targets;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 TEST(Resample, VectorPassesGiveTheBytesOfThePlainOnes) {
   on_every_target([] {
