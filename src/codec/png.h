@@ -25,6 +25,7 @@ class PngReader final : public PictureReader {
 
  private:
   std::unique_ptr<PngState> state_;
+  PictureWish wish_;
   PngImageData image_data_;
 };
 
