@@ -148,8 +148,8 @@ class ImageDecoder final : public Decoder {
     const Box held = need.shrink > 1 ? geometry.steps[0].box : need.box;
     for (size_t i = 0; i < geometry.count; ++i) {
       const Box all{0, 0, picture.height, picture.width};
-      HR_TRY(picture, run_step(geometry.steps[i], i, spec_.pixel_limit, picture,
-                               i == 0 ? held : all, buffers));
+      HR_TRY(picture,
+             run_step(geometry.steps[i], spec_.pixel_limit, picture, i == 0 ? held : all, buffers));
     }
     return prepared;
   }

@@ -151,7 +151,7 @@ class MaskDecoder final : public Decoder {
     HR_TRY(moved.picture, reader.read(held, 1, buffers.decoded));
     for (size_t i = 0; i < moved.geometry.count; ++i) {
       HR_TRY(moved.picture,
-             run_step(moved.geometry.steps[i], i, spec_.pixel_limit, moved.picture, held, buffers));
+             run_step(moved.geometry.steps[i], spec_.pixel_limit, moved.picture, held, buffers));
       held = {0, 0, moved.picture.height, moved.picture.width};
     }
     return moved;

@@ -83,6 +83,12 @@ Box moved(const Box& box, int down, int right) {
   return {box.top + down, box.left + right, box.height, box.width};
 }
 
+/// That of two in which `picture` does not lie. (Not every step moves it to another: a cut is a
+/// part of what was there, and some actions leave some pictures as they are.)
+ReusedBuffer& free_one(ReusedBuffer (&buffers)[2], const Picture& picture) {
+  return buffers[buffers[0].holds(picture.pixels) ? 1 : 0];
+}
+
 Picture act(const PixelAction& action, const Picture& from, ReusedBuffer& into,
             Scratch::Buffers& buffers) {
   if (const auto* adjustment = std::get_if<Adjustment>(&action))
@@ -105,13 +111,12 @@ Box step_source(const PictureStep& step) {
   return moved(resize_source(scaling_of(step)), step.box.top, step.box.left);
 }
 
-Result<Picture> run_step(const PictureStep& step, size_t number, uint64_t limit,
-                         const Picture& picture, const Box& held, Scratch::Buffers& buffers) {
+Result<Picture> run_step(const PictureStep& step, uint64_t limit, const Picture& picture,
+                         const Box& held, Scratch::Buffers& buffers) {
   const auto height = static_cast<uint64_t>(step.out.height);
   const auto width = static_cast<uint64_t>(step.out.width);
   if (height * width > limit) return picture_too_large(height, width, limit);
-  // Pictures of successive steps lie in alternate buffers.
-  ReusedBuffer& into = buffers.resized[number % 2];
+  ReusedBuffer& into = free_one(buffers.resized, picture);
   switch (step.kind) {
     case PictureStep::Kind::turn:
       return turn_upright(picture, step.orientation, into);
@@ -128,7 +133,8 @@ Result<Picture> run_step(const PictureStep& step, size_t number, uint64_t limit,
                   scaling, into, buffers);
   }
   const Box box = moved(step.box, -held.top, -held.left);
-  const Picture whole = padded(picture, box, step.edge, step.fill, buffers.padded[number % 2]);
+  const Picture whole =
+      padded(picture, box, step.edge, step.fill, free_one(buffers.padded, picture));
   return resize(whole, {}, scaling, into, buffers);
 }
 

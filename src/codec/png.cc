@@ -100,7 +100,7 @@ bool open_leaf(PngState& state) {
   return true;
 }
 
-/// Leaf: false after an error.
+/// Leaf: false after an error. Takes memory for lines as long as the header announces.
 bool start_leaf(PngState& state, const PictureWish& wish) {
   if (setjmp(state.leave) != 0) return false;
   if (wish.numbers) {
@@ -150,9 +150,22 @@ bool read_leaf(PngState& state, uint8_t* pixels) {
   return true;
 }
 
-/// As it is decoded.
+/// As it is decoded, once the codec has started.
 int pixel_bytes(const PngState& state) {
   return png_get_channels(state.codec, state.info) * png_get_bit_depth(state.codec, state.info) / 8;
+}
+
+/// The same before that: the codec says it only when it has taken memory for a line.
+int pixel_bytes_to_come(const PngState& state, const PictureWish& wish) {
+  const int type = png_get_color_type(state.codec, state.info);
+  if (wish.numbers) {
+    const int numbers = png_get_channels(state.codec, state.info);
+    return png_get_bit_depth(state.codec, state.info) == 16 ? 2 * numbers : numbers;
+  }
+  const bool has_alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 ||
+                         png_get_valid(state.codec, state.info, PNG_INFO_tRNS) != 0;
+  const bool drops_alpha = wish.channels == Channels::rgb || wish.channels == Channels::gray;
+  return ((type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1) + (has_alpha && !drops_alpha ? 1 : 0);
 }
 
 Error error_of(const PngState& state) {
@@ -202,16 +215,17 @@ Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
   if (width * state_->stored_bits / 8 * height / kDeflateGain > file.size())
     return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
                                     std::to_string(height) + " pixels, too many for its bytes");
-  if (!start_leaf(*state_, wish)) return error_of(*state_);
+  wish_ = wish;
   PictureHeader header;
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
-  header.channels = pixel_bytes(*state_);
+  header.channels = pixel_bytes_to_come(*state_, wish);
   header.orientation = orientation_in(file);
   return header;
 }
 
 Result<Picture> PngReader::read(const Box& box, int, ReusedBuffer& into) {
+  if (!start_leaf(*state_, wish_)) return error_of(*state_);
   const png_uint_32 width = png_get_image_width(state_->codec, state_->info);
   const png_uint_32 height = png_get_image_height(state_->codec, state_->info);
   uint8_t* pixels = into.take_pixels(state_->stride * height);

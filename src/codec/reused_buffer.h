@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "headrace/bytes.h"
@@ -22,6 +23,12 @@ class ReusedBuffer {
     return {bytes_.get(), size};
   }
   uint8_t* take_pixels(size_t size) { return reinterpret_cast<uint8_t*>(take(size).data()); }
+
+  /// Whether `at` points into it.
+  bool holds(const void* at) const {
+    const auto* byte = static_cast<const std::byte*>(at);
+    return !std::less<>()(byte, bytes_.get()) && std::less<>()(byte, bytes_.get() + capacity_);
+  }
 
  private:
   std::unique_ptr<std::byte[]> bytes_;

@@ -18,9 +18,9 @@ struct Scratch::Buffers {
   ReusedBuffer decoded;     ///< the picture, or its part, as the file has it
   ReusedBuffer converted;   ///< with the channels of the row
   ReusedBuffer upright;     ///< the picture turned
-  ReusedBuffer padded[2];   ///< pictures with pixels around them, in turn
+  ReusedBuffer padded[2];   ///< pictures with pixels around them, where the last one is not
   ReusedBuffer horizontal;  ///< a resize, between its two passes
-  ReusedBuffer resized[2];  ///< results of steps, in turn
+  ReusedBuffer resized[2];  ///< results of steps, where the last one is not
   std::vector<int64_t> shape;
   Size picture;  ///< the size of the upright picture decoded last, for what goes with it
   std::vector<double> boxes;

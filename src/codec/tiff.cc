@@ -30,6 +30,9 @@ namespace {
 /// What libtiff may take at once beyond the pixels' own memory.
 constexpr tmsize_t kMostMemory = tmsize_t{1} << 30;
 
+/// Pixels of a tile, where the picture has fewer: libtiff takes memory for whole tiles.
+constexpr uint64_t kMostOfTile = uint64_t{4096} * 4096;
+
 tmsize_t read_bytes(thandle_t handle, void* into, tmsize_t count) {
   auto* state = static_cast<TiffState*>(handle);
   if (state->at >= state->bytes.size() || count <= 0) return 0;
@@ -108,6 +111,15 @@ Result<PictureHeader> TiffReader::open(ByteView file, const PictureWish& wish) {
   constexpr uint32_t kMost = 0x7FFFFFFF;
   if (width < 1 || height < 1 || width > kMost || height > kMost)
     return picture_error("TIFF", "its header gives no size");
+  uint32_t tile_width = 0, tile_height = 0;
+  if (TIFFIsTiled(codec) != 0) {
+    TIFFGetField(codec, TIFFTAG_TILEWIDTH, &tile_width);
+    TIFFGetField(codec, TIFFTAG_TILELENGTH, &tile_height);
+  }
+  const uint64_t most = std::max(kMostOfTile, uint64_t{width} * height);
+  if (uint64_t{tile_width} * tile_height > most)
+    return picture_error("TIFF", "its tiles are larger than it: " + std::to_string(tile_width) +
+                                     " x " + std::to_string(tile_height) + " pixels");
   char words[1024] = "";
   const uint16_t format = short_tag(codec, TIFFTAG_SAMPLEFORMAT);
   if (format != SAMPLEFORMAT_UINT || TIFFRGBAImageOK(codec, words) == 0)

@@ -77,6 +77,9 @@ EQUAL = {
     "random_crop": lambda r: r.random_crop((18, 24), pad_if_needed=True),
     "flips": lambda r: r.flip().vertical_flip(),
     "rotate90": lambda r: r.rotate90().flip(),
+    "crops between turns": lambda r: (
+        r.rotate90(1).center_crop(24).vertical_flip(1.0).pad(3).rotate90(1).center_crop((13, 21))
+    ),
     "posterize": lambda r: r.posterize(3, p=1),
     "solarize": lambda r: r.solarize(100, p=1),
     "equalize": lambda r: r.equalize(p=1),

@@ -15,6 +15,7 @@ from test_images import encoded, shard
 torch = pytest.importorskip("torch")
 tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 F = pytest.importorskip("torchvision.transforms.v2.functional")
+from torchvision_replay import replay_labels  # noqa: E402
 
 SIZES = [(61, 83), (90, 40), (7, 5), (1, 30), (30, 1), (64, 64)]  # height, width
 FORMATS = ("xyxy", "xywh", "cxcywh")
@@ -66,9 +67,13 @@ FIXED = {
     "longer": lambda r: r.resize_longer(50, filter="nearest"),
     "center_crop": lambda r: r.center_crop((24, 52)),
     "pad": lambda r: r.pad((3, 5, 7, 11)),
+    "pad edge": lambda r: r.pad((3, 5, 7, 11), mode="edge"),
     "reflect": lambda r: r.resize(40, filter="nearest").pad(9, mode="reflect"),
     "flips": lambda r: r.flip(1.0).vertical_flip(1.0),
     "turn": lambda r: r.rotate90(1),
+    "crops between turns": lambda r: (
+        r.rotate90(1).center_crop(24).vertical_flip(1.0).center_crop((13, 21)).rotate90(1)
+    ),
     "flip, crop, turn": lambda r: r.flip(1.0).center_crop((40, 20)).rotate90(3),
     "crop, resize, crop": lambda r: (
         r.center_crop(30).resize(41, filter="nearest").flip(1.0).center_crop((17, 23))
@@ -79,34 +84,72 @@ DRAWN = {
     "random_crop": lambda r: r.random_crop(32, padding=4, pad_if_needed=True),
     "affine": lambda r: r.random_affine(30, translate=(0.2, 0.1), scale=(0.7, 1.4), shear=8),
     "turns": lambda r: r.rotate90().vertical_flip(),
-    "policy": lambda r: r.resize(48, filter="nearest").flip().random_affine(90).flip(),
+    "random_crop, mirrored edges": lambda r: r.random_crop(
+        32, padding=(9, 4), pad_if_needed=True, mode="symmetric"
+    ),
+    "flips around an affine": lambda r: (
+        r.resize(48, filter="nearest").flip().random_affine(90).flip()
+    ),
+    "rand_augment": lambda r: r.rand_augment(2, 23),
+    "trivial_augment_wide": lambda r: r.trivial_augment_wide(),
+    "all": lambda r: (
+        r.random_resized_crop((40, 56), filter="nearest")
+        .flip()
+        .rand_augment(1, 21)
+        .rotate90()
+        .random_crop(24)
+        .vertical_flip()
+        .trivial_augment_wide()
+        .pad(2, mode="edge")
+    ),
 }
+POLICIES = ("rand_augment", "trivial_augment_wide", "all")
+
+
+def drawn_for(loader: hr.Loader, batch: hr.Batch, row: int) -> list[dict]:
+    return loader.explain(int(batch.positions[row]), epoch=0)["columns"]["image"]
+
+
+def actions(drawn: list[dict]) -> set[str]:
+    """What policies did, or an affine operation."""
+    return {action["do"] for entry in drawn for action in entry.get("actions", ())}
 
 
 @pytest.mark.parametrize("name", [*FIXED, *DRAWN])
 def test_masks_go_where_the_pixels_go(tmp_path: Path, name: str) -> None:
-    """The picture is its mask, three times, and scaled by nearest too."""
+    """The picture is its mask, three times, and scaled by nearest too. Rows whose colours a policy
+    changed are left out."""
     recipe = {**FIXED, **DRAWN}[name](hr.image("png"))
-    ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(SIZES * 4)])
-    _, batch = decoded(ds, recipe, len(SIZES) * 4)
-    for image, mask in zip(batch["image"], batch["mask"], strict=True):
-        np.testing.assert_array_equal(image[0], mask)
+    ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(SIZES * 8)])
+    loader, batch = decoded(ds, recipe, len(SIZES) * 8)
+    compared = 0
+    for row, (image, mask) in enumerate(zip(batch["image"], batch["mask"], strict=True)):
+        if actions(drawn_for(loader, batch, row)) <= {"affine"}:
+            np.testing.assert_array_equal(image[0], mask)
+            compared += 1
+    assert compared > 1 if name in POLICIES else compared == len(batch)
 
 
-def test_colours_do_not_touch_masks(tmp_path: Path) -> None:
+def test_colours_touch_neither_masks_nor_boxes(tmp_path: Path) -> None:
     plain = hr.image("png").random_resized_crop(24).flip()
     coloured = (
-        hr.image("png")
-        .random_resized_crop(24)
-        .flip()
-        .color_jitter(0.5, 0.5, 0.5, 0.2)
+        plain.color_jitter(0.5, 0.5, 0.5, 0.2)
         .gaussian_blur(3)
+        .sharpness(3, 1)
+        .posterize(2, 1)
+        .solarize(100, 1)
+        .autocontrast(1)
+        .equalize(1)
+        .invert(1)
+        .random_grayscale(1)
         .normalize(0.5, 0.5)
         .random_erasing(1.0)
     )
     ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(SIZES)])
-    masks = [decoded(ds, recipe, len(SIZES))[1]["mask"] for recipe in (plain, coloured)]
-    np.testing.assert_array_equal(masks[0], masks[1])
+    one, other = (decoded(ds, recipe, len(SIZES))[1] for recipe in (plain, coloured))
+    np.testing.assert_array_equal(one["mask"], other["mask"])
+    np.testing.assert_array_equal(one["boxes"].values, other["boxes"].values)
+    assert (one["image"] != other["image"]).any()
 
 
 def tv_boxes(boxes: np.ndarray, size: tuple[int, int]) -> object:
@@ -120,77 +163,30 @@ def both(size: tuple[int, int], seed: int) -> list:
     return [mask, tv_boxes(boxes_in(size, seed), size)]
 
 
-def nearest_exact(value: object, size: list[int]) -> object:
-    """torchvision scales a Mask by its older `nearest`, which samples half a pixel off, so masks
-    are compared with Pillow's."""
-    if isinstance(value, tv_tensors.Mask):
-        scaled = Image.fromarray(value[0].numpy()).resize(size[::-1], Image.Resampling.NEAREST)
-        return tv_tensors.Mask(torch.from_numpy(np.array(scaled))[None])
-    return F.resize(value, size)
-
-
-TORCHVISION = {
-    "resize": lambda v: nearest_exact(v, [33, 47]),
-    "center_crop": lambda v: F.center_crop(v, [24, 52]),
-    "pad": lambda v: F.pad(v, [3, 5, 7, 11]),
-    "flips": lambda v: F.vertical_flip(F.horizontal_flip(v)),
-    "turn": lambda v: F.rotate(v, 90, expand=True),
-    "flip, crop, turn": lambda v: F.rotate(
-        F.center_crop(F.horizontal_flip(v), [40, 20]), 270, expand=True
-    ),
-    "crop, resize, crop": lambda v: F.center_crop(
-        F.horizontal_flip(nearest_exact(F.center_crop(v, [30, 30]), [41, 41])), [17, 23]
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TORCHVISION)
-def test_fixed_operations_are_those_of_torchvision(tmp_path: Path, name: str) -> None:
-    """Masks exactly, boxes to 1e-3 pixels (torchvision computes them in float32)."""
-    # torchvision cuts boxes of a smaller picture elsewhere than its pixels, by one.
-    sizes = [s for s in SIZES if "crop" not in name or min(s) > 52] + [(90, 70)]
+@pytest.mark.parametrize("name", [*FIXED, *DRAWN])
+def test_masks_and_boxes_are_those_of_torchvision(tmp_path: Path, name: str) -> None:
+    """With what was drawn: masks exactly, boxes to 1e-3 pixels (torchvision computes them in
+    float32). After affine operations all but 1 % of a mask's pixels, where both round half a
+    pixel, and boxes to 1e-2."""
+    sizes = SIZES * 4
     ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(sizes)])
-    _, batch = decoded(ds, FIXED[name](hr.image("png")), len(sizes))
-    for row, key in enumerate(batch.keys):
-        mask, boxes = (TORCHVISION[name](v) for v in both(sizes[int(key)], int(key)))
-        np.testing.assert_array_equal(batch["mask"][row], mask[0].numpy())
-        np.testing.assert_allclose(batch["boxes"][row], boxes.numpy(), atol=1e-3)
-
-
-def test_random_resized_crops_share_the_box_of_the_picture(tmp_path: Path) -> None:
-    sizes = SIZES * 5
-    ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(sizes)])
-    recipe = hr.image("png").random_resized_crop((24, 32)).flip()
+    recipe = {**FIXED, **DRAWN}[name](hr.image("png"))
     loader, batch = decoded(ds, recipe, len(sizes))
+    seen = set()
     for row, key in enumerate(batch.keys):
-        drawn = loader.explain(int(batch.positions[row]), epoch=0)["columns"]["image"]
-        top, left, height, width = drawn[0]["box"]
+        drawn = drawn_for(loader, batch, row)
+        seen |= actions(drawn)
         mask, boxes = (
-            nearest_exact(F.crop(v, top, left, height, width), [24, 32])
-            for v in both(sizes[int(key)], int(key))
+            replay_labels(label, recipe._spec["ops"], drawn)
+            for label in both(sizes[int(key)], int(key))
         )
-        if drawn[1]["flipped"]:
-            mask, boxes = F.horizontal_flip(mask), F.horizontal_flip(boxes)
-        np.testing.assert_array_equal(batch["mask"][row], mask[0].numpy())
-        np.testing.assert_allclose(batch["boxes"][row], boxes.numpy(), atol=1e-3)
-
-
-def test_affine_operations_share_what_was_drawn(tmp_path: Path) -> None:
-    """Masks: all but 1 % of the pixels, where both round half a pixel; boxes to 1e-2 pixels."""
-    sizes = [(61, 83), (90, 40), (64, 64)] * 4
-    ds = shard(tmp_path, [sample(size, i) for i, size in enumerate(sizes)])
-    recipe = hr.image("png").random_affine(40, translate=(0.1, 0.2), scale=(0.6, 1.5), shear=12)
-    loader, batch = decoded(ds, recipe, len(sizes))
-    for row, key in enumerate(batch.keys):
-        drawn = loader.explain(int(batch.positions[row]), epoch=0)["columns"]["image"]
-        (a,) = drawn[0]["actions"]
-        mask, boxes = (
-            F.affine(v, a["degrees"], a["translate"], a["scale"], a["shear"])
-            for v in both(sizes[int(key)], int(key))
-        )
-        same = batch["mask"][row] == mask[0].numpy()
-        assert same.mean() > 0.99
-        np.testing.assert_allclose(batch["boxes"][row], boxes.numpy(), atol=1e-2)
+        warped = "affine" in actions(drawn)
+        wrong = (batch["mask"][row] != mask[0].numpy()).sum()
+        assert wrong <= (max(1, 0.01 * mask.numel()) if warped else 0), drawn
+        limit = 1e-2 if warped else 1e-3
+        np.testing.assert_allclose(batch["boxes"][row], boxes.numpy(), atol=limit)
+    if name in POLICIES:
+        assert "affine" in seen and len(seen) > 4
 
 
 @pytest.mark.parametrize("format", FORMATS)

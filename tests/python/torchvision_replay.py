@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from PIL import Image
+from torchvision import tv_tensors
 from torchvision.transforms.v2 import functional as F
 
 FILTERS = {
@@ -80,16 +83,20 @@ def _actions(x: torch.Tensor, op: dict, drawn: dict) -> torch.Tensor:
 def _act(x: torch.Tensor, op: dict, action: dict) -> torch.Tensor:
     what = action["do"]
     if what == "affine":
-        # RandAugment and TrivialAugmentWide shear around the corner.
-        corner = [0, 0] if op["op"].endswith(("augment", "wide")) and any(action["shear"]) else None
-        keys = ("degrees", "translate", "scale", "shear")
-        mode, fill = FILTERS[op["filter"]], op["fill"][:1]
+        mode = FILTERS[op["filter"]]
         if mode is FILTERS["nearest"]:
             mode = F.InterpolationMode.NEAREST
-        return F.affine(x, *(action[key] for key in keys), mode, fill=fill, center=corner)
+        return _affine(x, op, action, interpolation=mode, fill=op["fill"][:1])
     if what == "blur":
         return F.gaussian_blur(x, [op["kernel_width"], op["kernel_height"]], action["sigma"])
     return _ADJUST[what](x, action["value"])
+
+
+def _affine(x: Any, op: dict, action: dict, **how: Any) -> Any:
+    # RandAugment and TrivialAugmentWide shear around the corner.
+    corner = [0, 0] if op["op"].endswith(("augment", "wide")) and any(action["shear"]) else None
+    keys = ("degrees", "translate", "scale", "shear")
+    return F.affine(x, *(action[key] for key in keys), center=corner, **how)
 
 
 _ADJUST: dict[str, Any] = {
@@ -130,4 +137,66 @@ _REPLAY = {
         ),
         _actions,
     ),
+}
+
+
+Label = TypeVar("Label", tv_tensors.Mask, tv_tensors.BoundingBoxes)
+
+
+def replay_labels(label: Label, ops: list[dict], drawn: list[dict]) -> Label:
+    """The same for what goes with a picture: a mask (1, height, width) or boxes."""
+    for op, entry in zip(ops, drawn, strict=True):
+        if op["op"] in _MOVES:
+            label = _MOVES[op["op"]](label, op, entry)
+        for action in entry.get("actions", ()):
+            if action["do"] == "affine":
+                label = _affine(label, op, action)
+    return label
+
+
+def _scaled_label(label: Label, size: list[int]) -> Label:
+    """torchvision scales a Mask by its older `nearest`, which samples half a pixel off, so masks
+    are compared with Pillow's."""
+    if isinstance(label, tv_tensors.Mask):
+        image = Image.fromarray(label[0].numpy()).resize(size[::-1], Image.Resampling.NEAREST)
+        return tv_tensors.Mask(torch.from_numpy(np.array(image))[None])
+    return F.resize(label, size)
+
+
+def _cut_label(label: Label, box: list[int], mode: str) -> Label:
+    """A box of the picture, which may reach over its edges. Boxes go by the same way whatever lies
+    there; torchvision pads masks by less than their size, so numpy does it."""
+    if not isinstance(label, tv_tensors.Mask):
+        return F.crop(label, *box)
+    top, left, height, width = box
+    numbers = label[0].numpy()
+    down, right = top + height - numbers.shape[0], left + width - numbers.shape[1]
+    around = ((max(-top, 0), max(down, 0)), (max(-left, 0), max(right, 0)))
+    numbers = np.pad(numbers, around, mode)
+    top, left = max(top, 0), max(left, 0)
+    return tv_tensors.Mask(torch.from_numpy(numbers[top : top + height, left : left + width])[None])
+
+
+def _padded_label(label: Label, op: dict, drawn: dict) -> Label:
+    left, top, right, bottom = op["padding"]
+    height, width = F.get_size(label)
+    box = [-top, -left, height + top + bottom, width + left + right]
+    return _cut_label(label, box, op["mode"])
+
+
+_MOVES: dict[str, Any] = {
+    **dict.fromkeys(
+        ("resize", "resize_shorter", "resize_longer"),
+        lambda label, op, drawn: _scaled_label(label, drawn["size"]),
+    ),
+    "random_resized_crop": lambda label, op, drawn: _scaled_label(
+        F.crop(label, *drawn["box"]), [op["height"], op["width"]]
+    ),
+    "pad": _padded_label,
+    # By its box: torchvision cuts boxes of a smaller picture one pixel beside its pixels.
+    "center_crop": lambda label, op, drawn: _cut_label(label, drawn["box"], "constant"),
+    "random_crop": lambda label, op, drawn: _cut_label(label, drawn["box"], op["mode"]),
+    "flip": _flip,
+    "vertical_flip": _vertical_flip,
+    "rotate90": lambda label, op, drawn: F.rotate(label, 90 * drawn["turns"], expand=True),
 }

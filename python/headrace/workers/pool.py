@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import OrderedDict
 
 from ..errors import UsageError, WorkerError
@@ -25,7 +26,8 @@ _KNOWN_SLOTS = 48  # that a worker keeps mapped
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # malloc keeps large arrays that a function makes and drops: fresh pages cost more than the work.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "268435456"}
-_PATIENCE = 2.0  # seconds for a worker to end by itself
+PATIENCE = 2.0
+"""Seconds for workers to end by themselves."""
 
 
 class Worker:
@@ -60,7 +62,7 @@ class Worker:
     def died(self, what: str) -> WorkerError:
         """The error that says how it ended, once its channel has closed."""
         try:
-            status = self._process.wait(_PATIENCE)
+            status = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             how = "closed its channel"
         else:
@@ -78,10 +80,11 @@ class Worker:
         """Closes the channel, at which it ends by itself."""
         self.channel.close()
 
-    def wait(self) -> None:
-        """Until it has ended; a worker whose function does not come back is killed."""
+    def wait(self, until: float) -> None:
+        """Until it has ended; a worker whose function does not come back is killed then, by the
+        clock of time.monotonic()."""
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -5,6 +5,7 @@ Started as a fresh interpreter by `headrace.workers.pool`; it ends when its pare
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import signal
@@ -199,9 +200,19 @@ def _sent(
     return place
 
 
+class _Pickler(pickle.Pickler):
+    """numpy hands out the memory of arrays only where their elements lie one after the other."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is np.ndarray and not value.flags.forc and not value.dtype.hasobject:
+            return np.ascontiguousarray(value).__reduce_ex__(5)
+        return NotImplemented
+
+
 def _objects(name: str, values: list[Any], writer: Writer) -> Objects:
     buffers: list[pickle.PickleBuffer] = []
-    text = pickle.dumps(values, protocol=5, buffer_callback=buffers.append)
+    text = io.BytesIO()
+    _Pickler(text, protocol=5, buffer_callback=buffers.append).dump(values)
     places = []
     for buffer in buffers:
         raw = np.frombuffer(buffer.raw(), np.uint8)
@@ -210,7 +221,7 @@ def _objects(name: str, values: list[Any], writer: Writer) -> Objects:
         offset = writer.offset_of(piece)
         assert offset is not None
         places.append((offset, raw.nbytes))
-    return Objects(name, text, places)
+    return Objects(name, text.getvalue(), places)
 
 
 def _begun(channel: Channel, begin: Begin) -> _Worker | None:

@@ -23,7 +23,7 @@ from ..functions.batch import FunctionBatch, error_of
 from ..functions.describe import Function
 from ..functions.stream import Budget, Stream
 from .memory import Lease, Pool
-from .pool import Worker, start
+from .pool import PATIENCE, Worker, start
 from .process import Broken, Done, Failed, Objects, Place, Task
 
 if TYPE_CHECKING:
@@ -197,8 +197,9 @@ class WorkerStream(Stream):
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.end()
+        until = time.monotonic() + PATIENCE
         for worker in workers:
-            worker.wait()
+            worker.wait(until)
         for receiver in self._receivers:
             _join(receiver)
         with self._changed:

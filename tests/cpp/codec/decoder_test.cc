@@ -129,6 +129,25 @@ TEST(ImageRows, AreTheSameInBothLayoutsMirroredOrNot) {
   }
 }
 
+TEST(ImageRows, AStepThatMovesNoPixelLeavesThemToTheNextOne) {
+  // 97 x 131: what is cut lies in the middle, so mirrors around it change nothing.
+  const std::string file = read_file(TEST_DATA "/codec/transforms/src_d.png");
+  const CenterCrop middle{61, 51};
+  const auto expected = decode(*decoder_of(with({middle})), file);
+  const VerticalFlip mirror{1.0};
+  const Adjust nothing{Adjust::What::saturation, 2.0, 1.0};  // to gray pictures
+  ImageSpec gray = with({middle});
+  gray.channels = Channels::gray;
+  const auto expected_gray = decode(*decoder_of(gray), file);
+  gray.ops = {mirror, middle, nothing, mirror};
+  EXPECT_EQ(decode(*decoder_of(gray), file)->bytes, expected_gray->bytes);
+  EXPECT_EQ(decode(*decoder_of(with({mirror, middle, mirror})), file)->bytes, expected->bytes);
+  const Pad around{{7, 7, 7, 7}, Edge::edge};
+  EXPECT_EQ(
+      decode(*decoder_of(with({around, mirror, middle, around, mirror, middle})), file)->bytes,
+      expected->bytes);
+}
+
 TEST(ImageRows, AFixedRowIsWrittenStraightIntoItsPlace) {
   const std::string file = read_file(TEST_DATA "/codec/jpeg/baseline_420.jpg");
   const auto decoder = decoder_of(with({RandomResizedCrop{16, 24}, HorizontalFlip{}}));
