@@ -81,7 +81,7 @@ class Arena {
   bool add_block(size_t size) noexcept {
     void* memory = nullptr;
     if (posix_memalign(&memory, kAlignment, sizeof(Block) + size) != 0) return false;
-    newest_ = new (memory) Block{newest_, size, 0};
+    newest_ = new (memory) Block{newest_, size, 0};  // NOLINT(*-owning-memory)
     return true;
   }
 
