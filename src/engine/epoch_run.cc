@@ -20,7 +20,7 @@ class StepPlanner {
         first_(first),
         finds_parts_(finds_parts),
         options_(o),
-        lengths_(schedule, o) {
+        lengths_(o) {
     plan_.set_lengths([this](std::span<const Row> rows, std::span<uint64_t> lengths) {
       lengths_.read(rows, lengths);
     });
@@ -46,7 +46,7 @@ class StepPlanner {
       plan_.rows(t, range, planned_);
     HR_CHECK(lengths_.status());
     out.rows.reserve(planned_.size());
-    for (const Row& row : planned_) out.rows.push_back(origin_of(row, schedule_));
+    for (const Row& row : planned_) out.rows.push_back(origin_of(row));
     if (!finds_parts_) return out;
     for (const Row& row : planned_) out.parts.push_back(plan_.part_of(row));
     // The last steps' rows may be of other ranks' lanes, whose blocks nobody reads here.

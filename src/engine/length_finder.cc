@@ -33,8 +33,7 @@ void LengthFinder::read(std::span<const Row> rows, std::span<uint64_t> lengths) 
 }
 
 Result<uint64_t> LengthFinder::length(const Row& row) {
-  const RowOrigin origin{.set = row.set,
-                         .id = {schedule_.data_shard(row.set, row.shard), row.sample}};
+  const RowOrigin origin{.set = row.set, .id = {row.shard, row.sample}};
   HR_TRY(const auto view, finder_.find(origin, {}));
   return sample_length(rule_, *view->index, view->sources.front(), row.sample);
 }

@@ -19,11 +19,8 @@ Result<uint64_t> sample_length(const LengthRule& rule, const ShardIndex& index,
 /// Belongs to one thread.
 class LengthFinder {
  public:
-  LengthFinder(const Schedule& schedule, const LoaderOptions& o)
-      : schedule_(schedule),
-        rule_(length_rule(o)),
-        fields_{rule_.field},
-        finder_(o.sets, fields_) {}
+  explicit LengthFinder(const LoaderOptions& o)
+      : rule_(length_rule(o)), fields_{rule_.field}, finder_(o.sets, fields_) {}
   LengthFinder(const LengthFinder&) = delete;
   LengthFinder& operator=(const LengthFinder&) = delete;
 
@@ -34,7 +31,6 @@ class LengthFinder {
  private:
   Result<uint64_t> length(const Row& row);
 
-  const Schedule& schedule_;
   const LengthRule rule_;
   const std::vector<FieldSpec> fields_;
   PlaceFinder finder_;

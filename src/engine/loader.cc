@@ -175,7 +175,7 @@ Result<OneRow> Loader::Impl::make_row(uint64_t epoch, uint64_t position) const {
   const RunState at = epoch == begin.epoch ? begin : begin.at_epoch(epoch);
   HR_TRY(EpochPlan plan, EpochPlan::create(setup.schedule, epoch, at.batches));
   HR_TRY(const auto mixer, make_mixer(setup, begin.options.order, plan.steps()));
-  LengthFinder lengths(*setup.schedule, setup.options);
+  LengthFinder lengths(setup.options);
   plan.set_lengths(
       [&](std::span<const Row> rows, std::span<uint64_t> found) { lengths.read(rows, found); });
   auto row = headrace::make_row(setup, plan, mixer ? &*mixer : nullptr, position);

@@ -26,9 +26,9 @@ Json mixing(const RowMixer& mixer, uint64_t epoch, uint64_t position, uint64_t s
 
 }  // namespace
 
-RowOrigin origin_of(const Row& row, const Schedule& schedule) {
+RowOrigin origin_of(const Row& row) {
   return {.set = row.set,
-          .id = {schedule.data_shard(row.set, row.shard), row.sample},
+          .id = {row.shard, row.sample},
           .position = row.position,
           .padded = row.padded};
 }
@@ -40,7 +40,7 @@ Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mix
                  .message = "an epoch has " + std::to_string(plan.positions()) +
                             " positions; there is no position " + std::to_string(position)};
   const LoaderOptions& o = setup.options;
-  const RowOrigin origin = origin_of(plan.row_at(position), *setup.schedule);
+  const RowOrigin origin = origin_of(plan.row_at(position));
   SlotPool pool({.keep = 1});
   Timers timers;
   BlockHints hints;

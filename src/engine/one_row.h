@@ -12,7 +12,7 @@ struct OneRow {
 };
 
 /// The row of a planned step, as data sets know it.
-RowOrigin origin_of(const Row& row, const Schedule& schedule);
+RowOrigin origin_of(const Row& row);
 
 /// The row at a position of the epoch that `plan` is of. `mixer` may be nullptr.
 Result<OneRow> make_row(const Setup& setup, EpochPlan& plan, const RowMixer* mixer,

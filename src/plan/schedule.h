@@ -52,8 +52,8 @@ struct Row {
   uint64_t position = 0;  ///< in the epoch; of a padded row: of the row it repeats
   uint64_t offset = 0;    ///< in the lane
   uint32_t lane = 0;
-  uint32_t set = 0;  ///< number of the data set
-  uint32_t shard = 0;
+  uint32_t set = 0;     ///< number of the data set
+  uint32_t shard = 0;   ///< of the data set
   uint32_t sample = 0;  ///< in the shard
   bool padded = false;
   bool operator==(const Row&) const = default;

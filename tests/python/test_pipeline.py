@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 
 import headrace as hr
 import pytest
@@ -99,6 +100,22 @@ def test_recipes_and_pipelines_pickle(ds):
 def test_sizes_are_written_as_people_write_them(ds):
     for memory in ("64MiB", "0.5 GB", 1 << 26):
         assert len(ds.shuffle(window="1MiB").batch(10).loader(memory=memory)) == 10
+
+
+def test_a_mixture_repeats_a_small_set_that_has_empty_shards(shards, make_tar, tmp_path):
+    """Fewer samples than lanes: the set is repeated until every lane has one."""
+    small = tmp_path / "small"
+    small.mkdir()
+    for number, keys in enumerate(([], ["a0", "a1"], [], ["a2", "a3"])):
+        make_tar(small / f"{number}.tar", [(key, {"cls": b"1"}) for key in keys])
+    mixture = hr.mix([str(small), shards(400, 2, "large")], weights=[1, 1], steps=20)
+    batches = list(mixture.shuffle(seed=2, lanes=8).batch(total=16).loader())
+    seen = Counter(
+        key for batch in batches for key, at in zip(batch.keys, batch.sets, strict=True) if at == 0
+    )
+    assert sorted(seen) == ["a0", "a1", "a2", "a3"]
+    assert sum(seen.values()) == 160
+    assert max(seen.values()) - min(seen.values()) <= 8  # a turn of each lane
 
 
 def test_a_mixture_is_named_by_sets_or_by_locations(shards):
