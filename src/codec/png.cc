@@ -100,8 +100,8 @@ bool open_leaf(PngState& state) {
   return true;
 }
 
-/// Leaf: false after an error. Takes memory for lines as long as the header announces.
-bool start_leaf(PngState& state, const PictureWish& wish) {
+/// Leaf: false after an error. What the pixels are to become; takes no memory for them.
+bool choose_leaf(PngState& state, const PictureWish& wish) {
   if (setjmp(state.leave) != 0) return false;
   if (wish.numbers) {
     choose_numbers(state);
@@ -109,6 +109,12 @@ bool start_leaf(PngState& state, const PictureWish& wish) {
     choose_transforms(state, wish.channels);
   }
   png_set_interlace_handling(state.codec);
+  return true;
+}
+
+/// Leaf: false after an error. Takes memory for lines as long as the header announces.
+bool start_leaf(PngState& state) {
+  if (setjmp(state.leave) != 0) return false;
   png_read_update_info(state.codec, state.info);
   state.stride = png_get_rowbytes(state.codec, state.info);
   return true;
@@ -215,7 +221,7 @@ Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
   if (width * state_->stored_bits / 8 * height / kDeflateGain > file.size())
     return picture_error("PNG", "its header says " + std::to_string(width) + " x " +
                                     std::to_string(height) + " pixels, too many for its bytes");
-  wish_ = wish;
+  if (!choose_leaf(*state_, wish)) return error_of(*state_);
   PictureHeader header;
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
@@ -225,7 +231,7 @@ Result<PictureHeader> PngReader::open(ByteView file, const PictureWish& wish) {
 }
 
 Result<Picture> PngReader::read(const Box& box, int, ReusedBuffer& into) {
-  if (!start_leaf(*state_, wish_)) return error_of(*state_);
+  if (!start_leaf(*state_)) return error_of(*state_);
   const png_uint_32 width = png_get_image_width(state_->codec, state_->info);
   const png_uint_32 height = png_get_image_height(state_->codec, state_->info);
   uint8_t* pixels = into.take_pixels(state_->stride * height);

@@ -27,7 +27,6 @@ class PngReader final : public PictureReader {
  private:
   Arena memory_;  ///< for the codec
   std::unique_ptr<PngState> state_;
-  PictureWish wish_;
   PngImageData image_data_;
 };
 
