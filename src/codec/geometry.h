@@ -45,6 +45,14 @@ struct Box {
 /// Operations of one recipe, at most; `make_decoder` checks it.
 inline constexpr size_t kMaxImageOps = 16;
 
+/// A part of a picture, whose edges may cut pixels.
+struct Region {
+  double top = 0;
+  double left = 0;
+  double height = 0;
+  double width = 0;
+};
+
 struct PictureStep {
   enum class Kind : uint8_t { scale, turn, pixels };
   Kind kind = Kind::scale;
@@ -55,8 +63,9 @@ struct PictureStep {
   Interpolation filter = Interpolation::bilinear;  ///< scale, where box and full differ in size
   Edge edge = Edge::constant;                      ///< scale, where the box reaches over
   Fill fill = {};
-  int orientation = 1;  ///< turn: EXIF's number, see turn_upright
-  PixelAction action;   ///< pixels
+  std::optional<Region> inner = {};  ///< scale: what of the box becomes `full`, if not all of it
+  int orientation = 1;               ///< turn: EXIF's number, see turn_upright
+  PixelAction action;                ///< pixels
 };
 
 /// Steps of one row, at most; `make_decoder` checks that a recipe cannot need more.

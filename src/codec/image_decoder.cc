@@ -47,6 +47,18 @@ Need needed(const Geometry& geometry, Size picture, int largest_shrink) {
   return shrink > 1 ? Need{first.box, shrink} : Need{step_source(first), 1};
 }
 
+/// Where a box of the upright picture lies in what is decoded of it at a fraction of its size: its
+/// edges may cut pixels of that.
+Region region_in_shrunk(const Box& box, Size upright, int orientation, int shrink) {
+  const Box there = divided(box_in_file(box, upright, orientation), shrink);
+  const Box read = box_upright(
+      {there.top * shrink, there.left * shrink, there.height * shrink, there.width * shrink},
+      upright, orientation);
+  const double share = 1.0 / shrink;
+  return {(box.top - read.top) * share, (box.left - read.left) * share, box.height * share,
+          box.width * share};
+}
+
 class ImageDecoder final : public Decoder {
  public:
   explicit ImageDecoder(const ImageSpec& spec)
@@ -143,8 +155,11 @@ class ImageDecoder final : public Decoder {
     picture = convert_channels(picture, wanted_channels(spec_.channels, picture.channels),
                                buffers.converted);
     if (orientation != 1) picture = turn_upright(picture, orientation, buffers.upright);
-    // A picture that was decoded at a fraction of its size is the first step's box, scaled.
-    if (need.shrink > 1) geometry.steps[0].box = {0, 0, picture.height, picture.width};
+    if (need.shrink > 1) {
+      PictureStep& first = geometry.steps[0];
+      first.inner = region_in_shrunk(first.box, upright, orientation, need.shrink);
+      first.box = {0, 0, picture.height, picture.width};
+    }
     const Box held = need.shrink > 1 ? geometry.steps[0].box : need.box;
     for (size_t i = 0; i < geometry.count; ++i) {
       const Box all{0, 0, picture.height, picture.width};

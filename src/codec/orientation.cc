@@ -40,6 +40,15 @@ bool flips_y(int orientation) {
   return orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
 }
 
+/// A box of the upright picture, taken from the other ends.
+Box flipped(const Box& box, Size upright, int orientation) {
+  const int left = flips_x(orientation) ? upright.width - box.left - box.width : box.left;
+  const int top = flips_y(orientation) ? upright.height - box.top - box.height : box.top;
+  return {top, left, box.height, box.width};
+}
+
+Box transposed(const Box& box) { return {box.left, box.top, box.width, box.height}; }
+
 template <int kChannels>
 void turn(const Picture& from, int orientation, uint8_t* out) {
   // Orientations 1-8: from the first line and column of the file to those of the upright picture.
@@ -92,10 +101,13 @@ Size upright_size(Size in_file, int orientation) {
 }
 
 Box box_in_file(const Box& box, Size upright, int orientation) {
-  const int left = flips_x(orientation) ? upright.width - box.left - box.width : box.left;
-  const int top = flips_y(orientation) ? upright.height - box.top - box.height : box.top;
-  if (lies_on_its_side(orientation)) return {left, top, box.width, box.height};
-  return {top, left, box.height, box.width};
+  const Box there = flipped(box, upright, orientation);
+  return lies_on_its_side(orientation) ? transposed(there) : there;
+}
+
+Box box_upright(const Box& in_file, Size upright, int orientation) {
+  return flipped(lies_on_its_side(orientation) ? transposed(in_file) : in_file, upright,
+                 orientation);
 }
 
 Picture turn_upright(const Picture& from, int orientation, ReusedBuffer& into) {

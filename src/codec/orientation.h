@@ -26,6 +26,9 @@ Size upright_size(Size in_file, int orientation);
 /// Where a box of the upright picture lies in the file's picture. `upright`: the picture's size.
 Box box_in_file(const Box& box, Size upright, int orientation);
 
+/// The other way round: where a box of the file's picture lies in the upright one.
+Box box_upright(const Box& in_file, Size upright, int orientation);
+
 /// The picture turned upright; the result lies in `into`.
 Picture turn_upright(const Picture& from, int orientation, ReusedBuffer& into);
 

@@ -76,7 +76,7 @@ Picture padded(const Picture& from, const Box& box, Edge edge, const Fill& fill,
 }
 
 Scaling scaling_of(const PictureStep& step) {
-  return {step.box.size(), step.full, step.part, step.filter};
+  return {step.box.size(), step.full, step.part, step.filter, step.inner};
 }
 
 Box moved(const Box& box, int down, int right) {

@@ -7,18 +7,22 @@
 // like any other channel.
 #pragma once
 
+#include <optional>
+
 #include "codec/geometry.h"
 #include "codec/picture.h"
 #include "codec/scratch.h"
 
 namespace headrace {
 
-/// What becomes what: a picture of size `from` becomes one of size `to`, of which `part` is wanted.
+/// What becomes what: a picture of size `from`, or what `inner` is of it, becomes one of size `to`,
+/// of which `part` is wanted.
 struct Scaling {
   Size from;
   Size to;
   Box part;
   Interpolation filter = Interpolation::bilinear;
+  std::optional<Region> inner = {};
 };
 
 /// The box of the picture that the wanted part is made from.

@@ -50,17 +50,19 @@ Kernel kernel_of(Interpolation kind) {
 
 /// Where a filter lies for each output pixel.
 struct Frame {
-  Frame(Interpolation kind, int in, int out)
-      : in(in),
-        scale(static_cast<double>(in) / out),
+  Frame(Interpolation kind, Ratio ratio)
+      : in(ratio.in),
+        begin(ratio.begin),
+        scale(ratio.length / ratio.out),
         stretch(std::max(1.0, scale)),  // an enlargement interpolates, no narrower
         support(kernel_of(kind).support * stretch) {}
 
-  double centre(int i) const { return (i + 0.5) * scale; }
+  double centre(int i) const { return begin + (i + 0.5) * scale; }
   int first(int i) const { return std::max(0, static_cast<int>(centre(i) - support + 0.5)); }
   int last(int i) const { return std::min(in, static_cast<int>(centre(i) + support + 0.5)); }
 
   int in;
+  double begin;
   double scale;
   double stretch;
   double support;
@@ -71,7 +73,7 @@ struct Frame {
 class NearestSteps {
  public:
   explicit NearestSteps(Ratio ratio)
-      : last_(ratio.in - 1), step_(static_cast<double>(ratio.in) / ratio.out), at_(step_ * 0.5) {}
+      : last_(ratio.in - 1), step_(ratio.length / ratio.out), at_(ratio.begin + step_ * 0.5) {}
 
   void skip(int pixels) {
     for (int i = 0; i < pixels; ++i) at_ += step_;
@@ -94,7 +96,7 @@ int32_t fixed_point(double weight) {
 
 Filter make_filter(Interpolation kind, Ratio ratio, int begin, int count, int first_input,
                    FilterMemory& memory) {
-  const Frame frame(kind, ratio.in, ratio.out);
+  const Frame frame(kind, ratio);
   const Kernel kernel = kernel_of(kind);
   const int taps = static_cast<int>(std::ceil(frame.support)) * 2 + 1;
   const auto outputs = static_cast<size_t>(count);
@@ -123,16 +125,16 @@ Filter make_filter(Interpolation kind, Ratio ratio, int begin, int count, int fi
   return {taps, memory.bounds.data(), memory.weights.data()};
 }
 
-Span filter_span(Interpolation kind, int in, int out, int from, int to) {
+Span filter_span(Interpolation kind, Ratio ratio, int from, int to) {
   if (kind == Interpolation::nearest) {
-    NearestSteps steps({in, out});
+    NearestSteps steps(ratio);
     steps.skip(from);
     const int begin = steps.source();
     steps.skip(to - 1 - from);
     return {begin, steps.source() + 1};
   }
-  if (in == out) return {from, to};
-  const Frame frame(kind, in, out);
+  if (ratio.copies()) return {from, to};
+  const Frame frame(kind, ratio);
   return {frame.first(from), frame.last(to - 1)};
 }
 

@@ -43,10 +43,19 @@ struct FilterMemory {
   std::vector<double> exact;
 };
 
-/// The number of pixels before and after.
+/// Of `in` pixels, those from `begin` on become `out`; the edges may cut pixels.
 struct Ratio {
-  int in = 0;
-  int out = 0;
+  Ratio(int in, int out) : Ratio(in, out, 0, in) {}
+  Ratio(int in, int out, double begin, double length)
+      : in(in), out(out), begin(begin), length(length) {}
+
+  /// Whether every pixel stays what it is.
+  bool copies() const { return in == out && begin == 0 && length == in; }
+
+  int in;
+  int out;
+  double begin;
+  double length;
 };
 
 /// The weights of output pixels begin … begin + count - 1. Input pixels are counted from
@@ -55,7 +64,7 @@ Filter make_filter(Interpolation kind, Ratio ratio, int begin, int count, int fi
                    FilterMemory& memory);
 
 /// The input pixels that output pixels [from, to) are made from.
-Span filter_span(Interpolation kind, int in, int out, int from, int to);
+Span filter_span(Interpolation kind, Ratio ratio, int from, int to);
 
 /// The input pixels that `nearest` takes for output pixels begin … begin + count - 1.
 void nearest_sources(Ratio ratio, int begin, int count, std::vector<int>& sources);

@@ -5,6 +5,7 @@ a full decode that is scaled."""
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 
 import headrace as hr
@@ -21,6 +22,7 @@ JPEGS = {
     "422": {"subsampling": 1},
     "progressive": {"progressive": True},
     "on its side": {"subsampling": 2},
+    "444 on its side": {"subsampling": 0},
 }
 
 
@@ -29,7 +31,7 @@ def photograph(name: str, kind: str) -> bytes:
     image = Image.open(GOLDEN / name)
     image = image.crop((0, 0, image.width // 16 * 16, image.height // 16 * 16))
     exif = Image.Exif()
-    exif[0x0112] = 6 if kind == "on its side" else 1
+    exif[0x0112] = 6 if "on its side" in kind else 1
     return encoded(image, "JPEG", quality=92, exif=exif, **JPEGS[kind])
 
 
@@ -67,7 +69,7 @@ def test_large_pictures_are_decoded_at_a_fraction(tmp_path: Path, kind: str, shr
         row = row_of(tmp_path, file, recipe.resize((height, width)))
         expected = scaled(image, height, width)
         exact = row_of(tmp_path, file, hr.image("jpg").resize((height, width)))
-        equal = shrink == 8 or kind == "444" or (shrink == 4 and kind != "422")
+        equal = shrink == 8 or "444" in kind or (shrink == 4 and kind != "422")
         assert np.abs(row - expected).max() <= (0 if equal else 16)
         assert np.abs(row - expected).mean() < np.abs(exact - expected).mean() / 2
 
@@ -105,19 +107,38 @@ def test_pictures_that_stay_larger_than_half_are_decoded_whole(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("shrink", SHRINKS)
-def test_a_crop_is_of_whole_pixels_of_the_smaller_picture(tmp_path: Path, shrink: int) -> None:
-    file = photograph("src_a.png", "444")
+@pytest.mark.parametrize("kind", ["444", "444 on its side"])
+def test_a_crop_may_cut_pixels_of_the_smaller_picture(
+    tmp_path: Path, shrink: int, kind: str
+) -> None:
+    """As Pillow scales a box whose edges are no whole numbers."""
+    file = photograph("src_a.png", kind)
     image = reduced(file, shrink)
     side = 203 // shrink
     recipe = hr.image("jpg", decode="fast").random_crop(203).resize(side)
     loader = shard(tmp_path, [{"jpg": file}]).decode(x=recipe.layout("HWC")).batch(1).loader()
     for epoch in range(3):
         top, left, *_ = loader.explain(0, epoch=epoch)["columns"]["x"][0]["box"]
-        sides = (
-            left // shrink,
-            top // shrink,
-            -(-(left + 203) // shrink),
-            -(-(top + 203) // shrink),
-        )
+        edges = [at / shrink for at in (left, top, left + 203, top + 203)]
+        outer = [math.floor(at) for at in edges[:2]] + [math.ceil(at) for at in edges[2:]]
+        box = [at - outer[i % 2] for i, at in enumerate(edges)]
         row = loader.row_at(0, epoch=epoch)["x"][0]
-        np.testing.assert_array_equal(row, scaled(image.crop(sides), side, side))
+        expected = image.crop(outer).resize((side, side), Image.Resampling.BILINEAR, box)
+        np.testing.assert_array_equal(row, np.asarray(expected))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_crops_of_turned_pictures_lie_where_they_lie_in_the_whole_ones(
+    tmp_path: Path, orientation: int
+) -> None:
+    """Sides that no fraction divides: the smaller picture's pixels begin at the file's corner."""
+    image = Image.open(GOLDEN / "src_a.png").crop((0, 0, 333, 245))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    file = encoded(image, "JPEG", quality=95, exif=exif, subsampling=0)
+    for side in (200, 203):
+        recipes = (hr.image("jpg", decode=how) for how in ("exact", "fast"))
+        exact, fast = (
+            row_of(tmp_path, file, recipe.center_crop(side).resize(side // 8)) for recipe in recipes
+        )
+        assert np.abs(exact - fast).mean() < 4.5
