@@ -25,7 +25,8 @@ thread_local Allocations allocations;
 
 #ifndef HEADRACE_UNCOUNTED
 
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// As the C library has them.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name,*-owning-memory)
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -63,7 +64,7 @@ HEADRACE_WRAPPER int posix_memalign(void** memory, size_t alignment, size_t size
   return *memory == nullptr ? ENOMEM : 0;
 }
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name,*-owning-memory)
 
 #endif
 
@@ -94,6 +95,7 @@ ImageSpec training(DecodeSettings decode) {
 /// Of the rows' decoding alone, the second time that they are decoded.
 size_t allocations_of(const std::vector<std::string>& names, const ImageSpec& spec) {
   std::vector<std::string> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(read_file(golden_folder() + "/" + name));
   const auto decoder = decoder_of(spec);
   std::vector<std::byte> row(decoder->row_shape().row_bytes(0));

@@ -184,7 +184,8 @@ TEST(ValueLines, WarpedLinesAreThoseOfThePlainLoop) {
                     i % 2 == 0 ? Interpolation::nearest : Interpolation::bilinear,
                     {static_cast<uint8_t>(i % 4 == 1 ? 0 : 9), 100, 200, 255}};
           std::copy(exact.begin(), exact.end(), warp.matrix.begin());
-          if (i < 4) warp.matrix = {1, 0, 0.5F * static_cast<float>(i / 2), 0, 1, 0};
+          const float halves[] = {0, 0, 0.5F, 0.5F};
+          if (i < 4) warp.matrix = {1, 0, halves[i], 0, 1, 0};
           for (int y = 0; y < height; ++y) {
             Bytes plain(stride), vectors(stride);
             warp_pixels_plain(warp, y, 0, width, plain.data());

@@ -51,6 +51,7 @@ TEST(PageLock, SlotsAreLockedAsLongAsTheyExist) {
     EXPECT_EQ(driver.locked(), 0U);
     pool.lock_slots(opened());
     std::vector<std::shared_ptr<const Slot>> slots;
+    slots.reserve(4);
     for (int i = 0; i < 4; ++i) slots.push_back(pool.take(10'000));
     EXPECT_EQ(driver.locked(), 4U);
     slots.clear();  // one is kept
@@ -71,6 +72,7 @@ TEST(PageLock, SharedSlotsAndThoseOfAnyThread) {
   SlotPool pool({.keep = 0, .shared = true});
   pool.lock_slots(opened());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (uint64_t bytes = 1; bytes < 100; ++bytes) pool.take(bytes * 10'000);
