@@ -3,11 +3,13 @@
 //
 // A lane's documents, one after the other in the order of the epoch, are a stream of tokens.
 //
-//   lane 0   | row  row | row  row | row  row | x x x x x      step t takes the next G/L rows of
-//   lane 1   | row  row | row  row | row  row | x              every lane, as long as all lanes
-//   have lane 2   | row  row | row  row | row  row | x x x          them; what is left (x), one
-//   lane after
-//              step 0     step 1     step 2                    the other, is the tail stream
+//   lane 0   | row  row | row  row | row  row | x x x x x
+//   lane 1   | row  row | row  row | row  row | x
+//   lane 2   | row  row | row  row | row  row | x x x
+//              step 0     step 1     step 2
+//
+// Step t takes the next G/L rows of every lane, as long as all lanes have them; what is left (x),
+// one lane after the other, is the tail stream.
 //
 // The tail stream is cut into rows, and these are dealt to steps as samples are, with a lane for
 // each of the G places in a step: each place has a stretch of rows of its own, which it goes on in.
