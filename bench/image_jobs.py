@@ -35,15 +35,27 @@ def decoding_limit(bench: Bench, settings: str, part: str) -> Contender:
     )
 
 
-def peers(bench: Bench, *names: tuple[str, str, str, str]) -> list[Contender]:
-    """(module, name, reader, note) of each peer that is installed; others are named aloud."""
+# (module, name, reader, note)
+Peer = tuple[str, str, str, str]
+
+
+def installed(*peers: Peer) -> list[Peer]:
+    """The others are named aloud."""
     there = []
-    for module, name, reader, note in names:
-        if importlib.util.find_spec(module) is None:
+    for peer in peers:
+        module, name, _, _ = peer
+        if importlib.util.find_spec(module) is not None:
+            there.append(peer)
+        else:
             print(f"SKIPPED: {name}: {module} is not installed", file=sys.stderr)
-            continue
-        there.append(bench.reader(name, reader, bench.inputs.photo_shards, note=note))
     return there
+
+
+def peers(bench: Bench, *names: Peer) -> list[Contender]:
+    place = bench.inputs.photo_shards
+    return [
+        bench.reader(name, reader, place, note=note) for _, name, reader, note in installed(*names)
+    ]
 
 
 def goals(table: Table, wanted: dict[str, float]) -> list[Goal]:
@@ -55,9 +67,10 @@ def goals(table: Table, wanted: dict[str, float]) -> list[Goal]:
 
 
 MLX = ("mlx", "mlx-data", "mlx_images", "uint8, not normalised; scaling not antialiased")
+DALI = ("nvidia", "DALI on the processor", "dali_images", "")
 PEERS = (
     MLX,
-    ("nvidia", "DALI on the processor", "dali_images", ""),
+    DALI,
     ("spdl", "SPDL", "spdl_images", "scaling not antialiased"),
     (
         "torchvision",
@@ -175,15 +188,25 @@ def memory_goal(bench: Bench, reader: str, most: float) -> Goal:
     return Goal('MB at the peak of our process, memory="256MiB"', peak, most, at_most=True)
 
 
+FIRST_IMPORTS = {"mlx": "mlx.data", "nvidia": "nvidia.dali.plugin.pytorch"}
+
+
 def first_images(bench: Bench) -> list[Table]:
     """From making the loader to the first batch, beside the decoding of as many alone."""
     place = bench.inputs.photo_shards
     limit = decoding_limit(bench, "default", "random")
+    batch_bytes = 256 * 3 * 224 * 224 * 4
 
-    def first(reader: str) -> Callable[[], float]:
-        return lambda: (
-            python("first_image_process.py", reader, place, bench.threads)["first"] * 1000
-        )
+    def memory_at_hand() -> float:
+        return python("memory_at_hand.py", batch_bytes)["small"] * 1000
+
+    def first(reader: str, *modules: str) -> Callable[[], float]:
+        def measure() -> float:
+            memory_at_hand()
+            script = ("first_image_process.py", reader, place, bench.threads, *modules)
+            return python(*script)["first"] * 1000
+
+        return measure
 
     table = Table(
         "images_first",
@@ -195,8 +218,18 @@ def first_images(bench: Bench) -> list[Table]:
                 lambda: 256_000 / limit.measure(),
                 kind="limit",
             ),
-            Contender("Headrace, float32", first("headrace_images"), kind="ours"),
-            Contender("Headrace, uint8", first("headrace_images_uint8")),
+            Contender(
+                "limit: first use of a float32 batch's memory, small pages",
+                memory_at_hand,
+                kind="limit",
+                note="one thread",
+            ),
+            Contender("Headrace, float32", first("headrace_images", "headrace._native"), "ours"),
+            Contender("Headrace, uint8", first("headrace_images_uint8", "headrace._native")),
+            *(
+                Contender(name, first(reader, FIRST_IMPORTS[module]), note=note)
+                for module, name, reader, note in installed(MLX, DALI)
+            ),
         ],
         less_is_better=True,
     )

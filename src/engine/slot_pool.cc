@@ -12,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/huge_pages.h"
+
 namespace headrace {
 namespace {
 
@@ -30,12 +32,18 @@ int nameless_file() {
 #endif
 }
 
+/// Ragged batches differ in size: an eighth of slack, so that few slots have to be made anew.
+uint64_t with_slack(uint64_t bytes) {
+  const uint64_t unit = bytes >= kHugePage ? kHugePage : kPage;
+  return (bytes + bytes / 8 + unit) / unit * unit;
+}
+
 /// Memory from the system: anonymous, or a nameless file. Move-only owner.
 class Region {
  public:
-  /// `lock` may be null.
-  Region(uint64_t bytes, bool shared, bool huge, const std::shared_ptr<PageLock>& lock)
-      : bytes_(bytes) {
+  /// Of at least `used` bytes. `lock` may be null.
+  Region(uint64_t used, bool shared, bool awaited, const std::shared_ptr<PageLock>& lock)
+      : bytes_(with_slack(used)) {
     if (shared) {
       static std::atomic<uint64_t> next_id{1};
       id_ = next_id++;
@@ -43,17 +51,18 @@ class Region {
       if (descriptor_ < 0) throw std::bad_alloc();
     }
     const int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    const bool sized = !shared || ftruncate(descriptor_, static_cast<off_t>(bytes)) == 0;
+    const bool sized = !shared || ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0;
     void* at =
-        sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor_, 0) : MAP_FAILED;
+        sized ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, descriptor_, 0) : MAP_FAILED;
     if (at == MAP_FAILED) {
       if (descriptor_ >= 0) close(descriptor_);
       throw std::bad_alloc();
     }
     at_ = static_cast<std::byte*>(at);
-#ifdef MADV_HUGEPAGE
-    if (huge && bytes >= kHugePage) madvise(at_, bytes, MADV_HUGEPAGE);
-#endif
+    if (awaited)
+      make_huge_pages_while_cheap({at_, used});
+    else
+      advise_huge_pages({at_, bytes_});
     if (lock && lock->lock({at_, bytes_})) lock_ = lock;
   }
   Region(Region&& other) noexcept
@@ -94,12 +103,6 @@ class Region {
   std::shared_ptr<PageLock> lock_;  ///< nullptr: pageable
 };
 
-/// Ragged batches differ in size: an eighth of slack, so that few slots have to be made anew.
-uint64_t with_slack(uint64_t bytes) {
-  const uint64_t unit = bytes >= kHugePage ? kHugePage : kPage;
-  return (bytes + bytes / 8 + unit) / unit * unit;
-}
-
 }  // namespace
 
 struct SlotPool::Core {
@@ -107,8 +110,8 @@ struct SlotPool::Core {
 
   Region take(uint64_t bytes) {
     if (std::optional<Region> known = take_free(bytes)) return std::move(*known);
-    const auto [huge, lock_with] = for_new_slot();
-    Region region(with_slack(bytes), options.shared, huge, lock_with);
+    const auto [is_first, lock_with] = for_new_slot();
+    Region region(bytes, options.shared, is_first, lock_with);
     std::scoped_lock lock(mutex);
     ++usage.slots;
     usage.bytes += region.size();
@@ -117,11 +120,10 @@ struct SlotPool::Core {
     return region;
   }
 
-  /// Not huge is the first: its batch is waited for, and huge pages may have to be made by moving
-  /// others.
+  /// The first slot's batch is waited for.
   std::pair<bool, std::shared_ptr<PageLock>> for_new_slot() {
     std::scoped_lock lock(mutex);
-    return {usage.peak_slots > 0, page_lock};
+    return {usage.peak_slots == 0, page_lock};
   }
 
   /// The smallest that fits, and of those the one that came back last: a cache may still hold it.

@@ -2,7 +2,7 @@
 // a slot goes back to its pool when the last reference to the batch in it goes.
 //
 // The pool never overwrites and never blocks: if all slots are held by the consumer it makes
-// another one and counts it. Regions are aligned to pages; all but the first are huge-page advised.
+// another one and counts it. Regions are aligned to pages, and of huge ones where that helps.
 //
 // A pool may be shared: its slots are files without a name (memfd), which processes that are given
 // their descriptors map too. They vanish with the last process that has them, however it ends.

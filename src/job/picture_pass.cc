@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
+#include <chrono>
 
+#include "base/thread_time.h"
 #include "base/try.h"
 #include "codec/jpeg_write.h"
 #include "codec/npy.h"
@@ -47,13 +48,6 @@ ImageSpec stored_picture() {
   spec.channels = Channels::unchanged;
   spec.layout = Layout::hwc;
   return spec;
-}
-
-/// Of this thread: what else runs on the machine does not count.
-double thread_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace
@@ -146,12 +140,13 @@ Result<ByteView> PicturePass::shrink_jpeg(ByteView file) {
 
 // Decodes both once more, with a clock; says nothing if that fails.
 void PicturePass::time(ByteView before, ByteView after, PictureReport& report) {
-  const double begin = thread_seconds();
+  using Seconds = std::chrono::duration<double>;
+  const auto begin = thread_time();
   if (!whole_->decode_dynamic(before, {}, scratch_).ok()) return;
-  const double between = thread_seconds();
+  const auto between = thread_time();
   if (!(options_.raw ? array_ : whole_)->decode_dynamic(after, {}, scratch_).ok()) return;
-  report.seconds_before += between - begin;
-  report.seconds_after += thread_seconds() - between;
+  report.seconds_before += Seconds(between - begin).count();
+  report.seconds_after += Seconds(thread_time() - between).count();
   ++report.timed;
 }
 

@@ -1,9 +1,9 @@
 #include "io/http/host_pace.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/thread_time.h"
 
 namespace headrace {
 namespace {
@@ -19,13 +19,6 @@ constexpr uint64_t kRequestWork = uint64_t{16} << 10;  // bytes that cost as muc
 constexpr uint64_t kFreeRetries = 512;  // a server that restarts fails all reads under way
 constexpr uint64_t kHedgeSamples = 64;  // and as often the percentile is found anew
 constexpr auto kShortestHedge = std::chrono::milliseconds(50);
-
-/// Of the thread that asks.
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -63,7 +56,7 @@ void HostPace::sent(unsigned weight, Clock::time_point now) {
 
 void HostPace::begin_interval(Clock::time_point now) {
   begin_ = now;
-  begin_processor_ = processor_time();
+  begin_processor_ = thread_time();
   work_ = 0;
   was_full_ = false;
 }
@@ -82,7 +75,7 @@ void HostPace::ended(unsigned weight, bool waiting, Clock::time_point now) {
 /// Precondition: requests waited during all of the interval, so its rate is that of this depth.
 void HostPace::end_interval(Clock::time_point now) {
   const std::chrono::duration<double> took = now - begin_;
-  const std::chrono::duration<double> worked = processor_time() - begin_processor_;
+  const std::chrono::duration<double> worked = thread_time() - begin_processor_;
   climb_.measured(static_cast<double>(work_) / took.count(), worked > kBusy * took, now);
   tell_depth();
 }
