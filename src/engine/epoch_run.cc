@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "engine/length_finder.h"
 #include "engine/one_row.h"
+#include "plan/epoch_plan.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "engine/row_places.h"
 #include "engine/setup.h"
-#include "plan/schedule.h"
+#include "plan/lane_rows.h"
 
 namespace headrace {
 

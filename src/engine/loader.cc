@@ -16,6 +16,7 @@
 #include "engine/stats.h"
 #include "headrace/audit.h"
 #include "headrace/notes.h"
+#include "plan/epoch_plan.h"
 #include "plan/run_state.h"
 
 namespace headrace {

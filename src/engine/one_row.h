@@ -3,6 +3,7 @@
 
 #include "engine/setup.h"
 #include "headrace/batch.h"
+#include "plan/epoch_plan.h"
 
 namespace headrace {
 
