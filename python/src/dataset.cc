@@ -10,6 +10,7 @@
 #include "format/shard_index.h"
 #include "handles.h"
 #include "headrace/selection.h"
+#include "interruptible.h"
 #include "plan/manifest.h"
 
 namespace headrace::python {
@@ -17,11 +18,7 @@ namespace {
 
 std::shared_ptr<const Dataset> open(const std::vector<std::string>& locations,
                                     const OpenOptions& options) {
-  Result<std::shared_ptr<const Dataset>> set = [&] {
-    nb::gil_scoped_release unlocked;
-    return Dataset::open(locations, options);
-  }();
-  return unwrap(std::move(set));
+  return unwrap(interruptible([&] { return Dataset::open(locations, options); }));
 }
 
 nb::list names(const std::vector<std::string>& texts) {
@@ -44,19 +41,12 @@ SampleId checked(const PySet& self, uint64_t number) {
 }
 
 PySample read(const PySet& self, SampleId id) {
-  Result<Sample> sample = [&] {
-    nb::gil_scoped_release unlocked;
-    return self.set->sample(id);
-  }();
-  return PySample(std::make_shared<const Sample>(unwrap(std::move(sample))));
+  Sample sample = unwrap(interruptible(*self.set, [&] { return self.set->sample(id); }));
+  return PySample(std::make_shared<const Sample>(std::move(sample)));
 }
 
 std::vector<SampleId> find(const PySet& self, std::string_view key) {
-  Result<std::vector<SampleId>> found = [&] {
-    nb::gil_scoped_release unlocked;
-    return self.set->find(key);
-  }();
-  return unwrap(std::move(found));
+  return unwrap(interruptible(*self.set, [&] { return self.set->find(key); }));
 }
 
 PySet select(const PySet& self, Selection selection) {
@@ -64,18 +54,16 @@ PySet select(const PySet& self, Selection selection) {
 }
 
 PySet select_hash(const PySet& self, double begin, double end, uint64_t seed) {
-  Result<Selection> selection = [&] {
-    nb::gil_scoped_release unlocked;
-    return select_by_hash(*self.set, {begin, end, seed});
-  }();
-  return select(self, unwrap(std::move(selection)));
+  return select(self, unwrap(interruptible(*self.set, [&] {
+                  return select_by_hash(*self.set, {begin, end, seed});
+                })));
 }
 
 /// Asks `keep` about every key, shard by shard.
 PySet select_keys(const PySet& self, const nb::callable& keep) {
   Selection selection;
   for (uint32_t shard = 0; shard < self.set->shards(); ++shard) {
-    const auto index = unwrap(self.set->index(shard));
+    const auto index = unwrap(interruptible(*self.set, [&] { return self.set->index(shard); }));
     std::vector<bool>& kept = selection.kept.emplace_back(index->size());
     for (uint32_t i = 0; i < index->size(); ++i) {
       const int answer = PyObject_IsTrue(keep(to_str(index->key(i))).ptr());
@@ -119,8 +107,11 @@ void bind_dataset(nb::module_& module) {
              out["trouble"] = to_str(counters.trouble);
              return out;
            })
-      .def("shard_name", [](const PySet& self,
-                            uint32_t shard) { return to_str(unwrap(self.set->shard_name(shard))); })
+      .def("shard_name",
+           [](const PySet& self, uint32_t shard) {
+             return to_str(
+                 unwrap(interruptible(*self.set, [&] { return self.set->shard_name(shard); })));
+           })
       .def("select_hash", &select_hash)
       .def("select_keys", &select_keys)
       .def("sample",

@@ -9,6 +9,7 @@
 
 #include "bindings.h"
 #include "handles.h"
+#include "interruptible.h"
 
 namespace headrace::python {
 namespace {
@@ -18,7 +19,7 @@ class PyLoader {
  public:
   explicit PyLoader(LoaderOptions options)
       : sets_(std::make_shared<const Sets>(options.sets)),
-        loader_(unwrap(create(std::move(options)))) {}
+        loader_(unwrap(interruptible([&] { return Loader::create(std::move(options)); }))) {}
 
   ~PyLoader() {
     // The child of a fork has none of the threads that the loader would wait for.
@@ -61,8 +62,17 @@ class PyLoader {
     return f(*loader_);
   }
 
+  /// The same for what reads: Ctrl-C is heard.
+  template <typename F>
+  auto read_with(F f) {
+    return interruptible([&] {
+      const std::lock_guard turn(consumer_);
+      return f(*loader_);
+    });
+  }
+
   nb::object row_at(uint64_t epoch, uint64_t position) {
-    auto row = with([=](const Loader& loader) { return loader.row_at(epoch, position); });
+    auto row = read_with([=](const Loader& loader) { return loader.row_at(epoch, position); });
     return nb::cast(PyBatch{unwrap(std::move(row)), sets_});
   }
 
@@ -75,11 +85,6 @@ class PyLoader {
   }
 
  private:
-  static Result<std::unique_ptr<Loader>> create(LoaderOptions options) {
-    nb::gil_scoped_release unlocked;
-    return Loader::create(std::move(options));
-  }
-
   bool forked() const { return started_in_ != 0 && started_in_ != getpid(); }
 
   const std::shared_ptr<const Sets> sets_;
@@ -178,8 +183,8 @@ void bind_loader(nb::module_& module) {
       .def("explain", [](PyLoader& self) { return self.loader().explain(); })
       .def("explain_row",
            [](PyLoader& self, uint64_t epoch, uint64_t position) {
-             return unwrap(
-                 self.with([=](const Loader& loader) { return loader.explain(epoch, position); }));
+             return unwrap(self.read_with(
+                 [=](const Loader& loader) { return loader.explain(epoch, position); }));
            })
       .def("row_at", &PyLoader::row_at)
       .def(

@@ -8,6 +8,7 @@
 
 #include "base/try.h"
 #include "headrace/store.h"
+#include "interruptible.h"
 #include "io/http/put.h"
 #include "io/urls.h"
 
@@ -46,11 +47,7 @@ void check_process(pid_t opened_in) {
 }
 
 std::shared_ptr<const ByteSource> open_source(const std::string& location) {
-  auto source = [&] {
-    nb::gil_scoped_release unlocked;
-    return open_url(location);
-  }();
-  return opened(std::move(source));
+  return opened(interruptible([&] { return open_url(location); }));
 }
 
 /// The bytes of a Python object, for as long as this lives.

@@ -24,6 +24,7 @@
 #include "bindings.h"
 #include "format/shard_index.h"
 #include "handles.h"
+#include "interruptible.h"
 
 namespace headrace::python {
 
@@ -76,11 +77,7 @@ class SampleIterator {
     }
     if (position_ >= end_) throw nb::stop_iteration();
     if (next_ == span_end_) {
-      Status status = [&] {
-        nb::gil_scoped_release unlocked;
-        return advance();
-      }();
-      unwrap(status);
+      unwrap(interruptible(*set_, [&] { return advance(); }));
     }
     ++position_;
     if (alone_) {

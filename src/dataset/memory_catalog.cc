@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/digest.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/containers.h"
@@ -213,7 +214,8 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::string& folder,
   const CacheUse use(cache, split_location(paths.front()).folder);
   std::vector<Result<IndexedShard>> shards(paths.size(), IndexedShard{});
   std::atomic<size_t> next{0};
-  const auto work = [&] {
+  const auto work = [&, stop = current_stop()] {
+    const StopScope scope(stop);
     for (size_t s = next++; s < paths.size(); s = next++)
       shards[s] = index_shard(folder, paths[s], rule, use);
   };

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/permutation.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "format/shard_index.h"
 
@@ -42,7 +43,8 @@ Result<Selection> select_by_hash(const Dataset& set, const HashRange& range, uns
   std::atomic<uint32_t> next = 0;
   std::mutex mutex;
   std::optional<Error> failed;
-  const auto work = [&] {
+  const auto work = [&, stop = current_stop()] {
+    const StopScope scope(stop);
     for (uint32_t shard; (shard = next.fetch_add(1)) < set.shards();) {
       auto index = set.index(shard);
       if (index.ok()) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/block_signals.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "engine/length_finder.h"
 
@@ -49,6 +50,11 @@ Result<std::vector<uint32_t>> lengths_of(const Dataset& set, const LengthRule& r
   return lengths;
 }
 
+Error interrupted() {
+  return {.code = Code::kInterrupted,
+          .message = "the lengths of documents were not read to the end"};
+}
+
 /// Shards are given out by number to whichever thread is free.
 class DocumentPass {
  public:
@@ -67,12 +73,17 @@ class DocumentPass {
   /// This thread is one of them.
   void start_helpers(unsigned threads) {
     const BlockSignals block;
-    for (unsigned i = 1; i < threads; ++i) helpers_.emplace_back([this] { work(); });
+    for (unsigned i = 1; i < threads; ++i)
+      helpers_.emplace_back([this, stop = current_stop()] {
+        const StopScope scope(stop);
+        work();
+      });
   }
 
   void work() {
     for (uint32_t shard; !stopped_ && (shard = next_.fetch_add(1)) < set_.shards();) {
-      auto lengths = lengths_of(set_, rule_, shard);
+      auto lengths = current_stop().stop_requested() ? Result<std::vector<uint32_t>>(interrupted())
+                                                     : lengths_of(set_, rule_, shard);
       std::scoped_lock lock(mutex_);
       if (lengths.ok()) {
         found_.add(shard, *lengths);

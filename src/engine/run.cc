@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/block_signals.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 
 namespace headrace {
@@ -62,6 +63,7 @@ Run::Run(RunOptions options, const std::vector<std::shared_ptr<const Dataset>>& 
   for (unsigned i = 0; i < options_.threads; ++i)
     threads_.emplace_back([this, i] {
       name_thread(i);
+      const StopScope scope(stop_.get_token());
       work();
     });
 }
@@ -80,6 +82,7 @@ void Run::stop() {
     std::scoped_lock lock(mutex_);
     stopped_ = true;
   }
+  stop_.request_stop();
   work_ready_.notify_all();
   batch_ready_.notify_all();
 }

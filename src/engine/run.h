@@ -162,6 +162,7 @@ class Run {
   };
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 
+  std::stop_source stop_;                          // of the threads: reads of indexes end early
   std::atomic<uint64_t> row_nanoseconds_{20'000};  // a guess, then a moving average
   std::vector<std::thread> threads_;
 };

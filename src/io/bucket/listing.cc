@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/digest.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "io/bucket/part_object.h"
 #include "io/remote_source.h"
@@ -54,7 +55,8 @@ class Listing {
     std::atomic<size_t> next = 0;
     std::mutex mutex;
     std::optional<Error> failed;
-    const auto work = [&] {
+    const auto work = [&, stop = current_stop()] {
+      const StopScope scope(stop);
       for (size_t i; (i = next++) < prefixes.size();) {
         ListPage found;
         const Status status = walk({prefixes[i]}, &found);

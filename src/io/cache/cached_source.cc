@@ -1,6 +1,7 @@
 #include "io/cache/cached_source.h"
 
-#include <condition_variable>
+#include "io/leavable_read.h"
+#include "io/remote_source.h"
 
 namespace headrace {
 namespace {
@@ -10,30 +11,6 @@ Error past_end(const ByteSource& source, uint64_t offset) {
           .message = "the object ends before the bytes asked for",
           .origin = {.shard = source.name(), .offset = offset}};
 }
-
-/// Waits for one read.
-class Waiting {
- public:
-  ByteSource::Done done() {
-    return [this](Status status) {
-      const std::lock_guard lock(mutex_);
-      status_ = std::move(status);
-      ended_ = true;
-      changed_.notify_one();
-    };
-  }
-  Status wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-    return std::move(status_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  Status status_;
-};
 
 }  // namespace
 
@@ -80,15 +57,17 @@ Status CachedSource::read_at(uint64_t offset, MutableBytes into) const {
   }
   const uint64_t got = mine->read_present(offset, into);
   if (got == into.size()) return {};
-  Waiting waiting;
-  mine->start(offset + got, into.subspan(got), kNow, waiting.done());
-  return waiting.wait();
+  return read_waiting(*this, offset + got, into.subspan(got));
 }
 
 void CachedSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                               const Done& done) const {
   if (offset > size() || into.size() > size() - offset) return done(past_end(*inner_, offset));
-  if (CachedReads* mine = reads()) return mine->start(offset, into, deadline, done);
+  if (CachedReads* mine = reads()) {
+    if (!current_stop().stop_possible()) return mine->start(offset, into, deadline, done);
+    const auto read = LeavableRead::begin(name(), into, done);
+    return mine->start(offset, read->memory(), deadline, read->ended());
+  }
   cache_->streamed_bytes_ += into.size();
   inner_->start_read(offset, into, deadline, done);
 }

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop_scope.h"
 #include "base/try.h"
+#include "io/leavable_read.h"
 
 namespace headrace {
 namespace {
@@ -41,6 +43,11 @@ Result<uint64_t> Download::whole(Fetcher& fetcher) {
 }
 
 void Download::wait(Fetcher& fetcher, uint64_t end, Reader reader, Deadline deadline) {
+  if (current_stop().stop_possible()) {
+    const auto read = LeavableRead::begin(object_->name(), reader.into, std::move(reader.done));
+    reader.into = read->memory();
+    reader.done = read->ended();
+  }
   std::unique_lock lock(mutex_);
   if (!is_complete() && end > spool_.size()) {
     readers_.emplace(end, std::move(reader));
@@ -62,6 +69,7 @@ void Download::begin(Fetcher& fetcher, Deadline deadline, bool again) {
   call.object = object_->name();
   call.deadline = deadline;
   call.patience = kPatience;
+  const StopScope everybodys({});
   // Not to hold it is what ends the transfer when nobody reads any more.
   call.check = [weak = weak_from_this(), name = call.object](const HttpResponse& answer) {
     const auto self = weak.lock();

@@ -8,7 +8,8 @@
 // One thread runs all transfers (curl's multi interface); bodies go straight into the caller's
 // memory. Limits, rates and retry budgets belong to a host and are shared by everything in this
 // process; the limit and "slow down" by all processes of a node (NodeBudget). A second request is
-// sent for a read that takes longer than nearly all others (hedge).
+// sent for a read that takes longer than nearly all others (hedge). A call ends early when the
+// thread that started it is told to stop (StopScope).
 //
 // Ownership: a call's memory is the caller's and lives until `done`. The fetcher outlives its
 // calls. Thread-safety: every method may be called from any thread; `done` runs on the fetcher's

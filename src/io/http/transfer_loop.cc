@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <stop_token>
 
 #include "base/block_signals.h"
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "io/http/redirect.h"
 #include "io/http/retry.h"
@@ -21,7 +24,7 @@ constexpr uint64_t kMostHedgeBytes = uint64_t{16} << 20;
 
 Error interrupted_error(const std::string& object) {
   return {.code = Code::kInterrupted,
-          .message = "the request was given up because the reader ended",
+          .message = "the request was given up because nobody waits for it any more",
           .origin = {.shard = object}};
 }
 
@@ -40,6 +43,8 @@ struct TransferLoop::Job {
   uint64_t received = 0;  // bytes at the front of the memory that earlier attempts brought
   uint64_t sequence = 0;
   Clock::time_point begin = Clock::now();
+  std::stop_token stop = current_stop();  // of the thread that started it
+  std::optional<std::stop_callback<std::function<void()>>> on_stop = std::nullopt;
 
   bool may_keep_bytes() const { return request.range && call.check; }
   MutableBytes rest() const {
@@ -79,6 +84,11 @@ void TransferLoop::start(HttpCall call, Fetcher::Done done) {
   job->request = call.request;
   job->call = std::move(call);
   job->done = std::move(done);
+  if (job->stop.stop_possible())
+    job->on_stop.emplace(job->stop, [this] {
+      some_stopped_ = true;
+      events_.wake();
+    });
   {
     std::scoped_lock lock(mutex_);
     job->sequence = sequence_++;
@@ -103,6 +113,7 @@ void TransferLoop::run() {
       if (stopping_) break;
     }
     take_incoming();
+    end_stopped();
     const auto now = Clock::now();
     release_delayed(now);
     send_waiting(now);
@@ -113,18 +124,35 @@ void TransferLoop::run() {
   interrupt_all();
 }
 
+std::set<TransferLoop::JobPointer> TransferLoop::all_jobs() const {
+  std::set<JobPointer> jobs;
+  for (const auto& [easy, live] : live_) jobs.insert(live.job);
+  for (const auto& [name, host] : hosts_) jobs.insert(host.waiting.begin(), host.waiting.end());
+  for (const auto& [when, job] : delayed_) jobs.insert(job);
+  return jobs;
+}
+
+void TransferLoop::interrupt(const JobPointer& job) {
+  drop_live(job);
+  job->done(interrupted_error(job->call.object));
+}
+
 void TransferLoop::interrupt_all() {
   take_incoming();
-  std::set<JobPointer> jobs;
-  for (auto& [easy, live] : live_) jobs.insert(live.job);
-  for (auto& [name, host] : hosts_) jobs.insert(host.waiting.begin(), host.waiting.end());
-  for (auto& [when, job] : delayed_) jobs.insert(job);
-  for (const JobPointer& job : jobs) {
-    drop_live(job);
-    job->done(interrupted_error(job->call.object));
-  }
+  for (const JobPointer& job : all_jobs()) interrupt(job);
   hosts_.clear();  // what calls hold may hold the fetcher
   delayed_.clear();
+}
+
+/// Calls whose thread was told to stop.
+void TransferLoop::end_stopped() {
+  if (!some_stopped_.exchange(false)) return;
+  for (const JobPointer& job : all_jobs()) {
+    if (!job->stop.stop_requested()) continue;
+    host(*job).waiting.erase(job);
+    std::erase_if(delayed_, [&](const auto& each) { return each.second == job; });
+    interrupt(job);
+  }
 }
 
 void TransferLoop::take_incoming() {
@@ -133,7 +161,10 @@ void TransferLoop::take_incoming() {
     std::scoped_lock lock(mutex_);
     jobs.swap(incoming_);
   }
-  for (const JobPointer& job : jobs) enqueue(job);
+  for (const JobPointer& job : jobs) {
+    if (job->stop.stop_requested()) some_stopped_ = true;  // before it was here
+    enqueue(job);
+  }
 }
 
 TransferLoop::Host& TransferLoop::host(const Job& job) {
@@ -339,6 +370,7 @@ void TransferLoop::deliver(const JobPointer& job, Result<HttpResponse> result) {
     std::scoped_lock lock(mutex_);
     counters_[job->request.url.origin()] = host(*job).pace.counters;
   }
+  const StopScope scope(job->stop);  // what follows from the answer is for the same one
   job->done(std::move(result));
 }
 

@@ -4,6 +4,7 @@
 // Thread-safety: start, counters and the destructor from any thread; all else is the loop's own.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -62,11 +63,14 @@ class TransferLoop {
 
   void run();
   void take_incoming();
+  void end_stopped();
   void release_delayed(Clock::time_point now);
   void send_waiting(Clock::time_point now);
   void start_hedges(Clock::time_point now);
   void collect_ended();
   Clock::time_point next_look(Clock::time_point now) const;
+  std::set<JobPointer> all_jobs() const;
+  void interrupt(const JobPointer& job);
   void interrupt_all();
 
   Host& host(const Job& job);
@@ -94,6 +98,7 @@ class TransferLoop {
   bool stopping_ = false;
   uint64_t sequence_ = 0;
   std::map<std::string, HostCounters> counters_;
+  std::atomic<bool> some_stopped_ = false;
 
   std::map<std::string, Host> hosts_;  // by origin
   std::multimap<Clock::time_point, JobPointer> delayed_;

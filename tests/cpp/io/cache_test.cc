@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "base/stop_scope.h"
 #include "child_process.h"
 #include "counting_server.h"
 #include "io/cache/cached_source.h"
@@ -117,6 +118,31 @@ TEST(NodeCache, ThreadsShareOneRequest) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(server.most(), 1u);
+}
+
+TEST(NodeCache, WhoLeavesDisturbsNobody) {
+  const TemporaryFolder folder;
+  CountingServer server(4 * kGranule);
+  server.delay = milliseconds(1500);
+  Reader reader(server, options(folder.path()));
+  const auto source = reader.open();
+  std::stop_source stop;
+  auto left = std::async(std::launch::async, [&] {
+    const StopScope scope(stop.get_token());
+    std::vector<std::byte> bytes(server.bytes());
+    return source->read_at(0, bytes);
+  });
+  auto stays =
+      std::async(std::launch::async, [&] { return reads_right(*source, 0, 0, server.bytes()); });
+  std::this_thread::sleep_for(milliseconds(100));
+  const auto begin = std::chrono::steady_clock::now();
+  stop.request_stop();
+  const Status status = left.get();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(500));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kInterrupted);
+  EXPECT_TRUE(stays.get());
   EXPECT_EQ(server.most(), 1u);
 }
 

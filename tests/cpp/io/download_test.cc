@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <future>
 
+#include "base/stop_scope.h"
 #include "headrace/notes.h"
 #include "hostile_server.h"
 #include "io/http/http_store.h"
@@ -85,6 +86,27 @@ TEST(Download, ItEndsWithItsSource) {
   const auto begin = std::chrono::steady_clock::now();
   server.fetcher.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+}
+
+TEST(Download, WhoLeavesDisturbsNobody) {
+  Server server({Fault::none, Fault::stall_in_body});
+  EXPECT_TRUE(reads_truth(*server.source, 0, 1000));
+  std::stop_source stop;
+  auto left = std::async(std::launch::async, [&] {
+    const StopScope scope(stop.get_token());
+    std::vector<std::byte> bytes(1000);
+    return server.source->read_at(kBytes - 1000, bytes);
+  });
+  auto stays =
+      std::async(std::launch::async, [&] { return reads_truth(*server.source, 0, kBytes); });
+  std::this_thread::sleep_for(100ms);
+  const auto begin = std::chrono::steady_clock::now();
+  stop.request_stop();
+  const Status status = left.get();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 500ms);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kInterrupted);
+  EXPECT_TRUE(stays.get());
 }
 
 TEST(Download, ABreakInTheBodyIsRepeated) {

@@ -9,6 +9,7 @@
 #include <future>
 #include <random>
 
+#include "base/stop_scope.h"
 #include "hostile_server.h"
 #include "io/http/http_store.h"
 #include "io/remote_source.h"
@@ -244,6 +245,59 @@ TEST(Fetcher, EndingItEndsItsCalls) {
   const auto result = promise.get_future().get();
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Code::kInterrupted);
+}
+
+/// What a read gave, in a thread that is told to stop after a while, and whether that was soon.
+Status stopped_read(const Server& server) {
+  std::stop_source stop;
+  std::vector<std::byte> bytes(1000);
+  auto read = std::async(std::launch::async, [&] {
+    const StopScope scope(stop.get_token());
+    return server.source.read_at(0, bytes);
+  });
+  std::this_thread::sleep_for(200ms);
+  const auto begin = std::chrono::steady_clock::now();
+  stop.request_stop();
+  Status status = read.get();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 500ms);
+  return status;
+}
+
+TEST(Fetcher, AThreadThatIsToldToStopWaitsNoLonger) {
+  FetcherOptions patient = quick();
+  patient.slow_for = 60s;
+  patient.first_delay = patient.longest_delay = 60s;
+  // In flight; between two attempts; waiting for a server that wants fewer requests.
+  for (const Fault fault : {Fault::stall_in_body, Fault::answer_500, Fault::answer_503_later}) {
+    const Server server(always(fault), patient);
+    const Status status = stopped_read(server);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kInterrupted) << status.error().to_string();
+  }
+}
+
+TEST(Fetcher, AStopBeforeTheCallIsHeard) {
+  FetcherOptions patient = quick();
+  patient.slow_for = 60s;
+  const Server server(always(Fault::stall_in_body), patient);
+  std::stop_source stop;
+  stop.request_stop();
+  const StopScope scope(stop.get_token());
+  std::vector<std::byte> bytes(1000);
+  const Status status = server.source.read_at(0, bytes);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kInterrupted);
+}
+
+TEST(Fetcher, AStopIsOfItsThreadAlone) {
+  std::atomic<int> answers = 0;
+  const Server server([&](const HostileServer::Request&) {
+    return answers++ == 0 ? Fault::stall_in_body : Fault::late;
+  });
+  auto stopped = std::async(std::launch::async, [&] { return stopped_read(server); });
+  while (answers == 0) std::this_thread::sleep_for(1ms);
+  read_many(server, 3);
+  EXPECT_FALSE(stopped.get().ok());
 }
 
 /// HEADRACE_FAULT_SCHEDULES: how many; the nightly run takes more.
