@@ -13,8 +13,8 @@
 
 #include "base/counter_rng.h"
 #include "base/digest.h"
-#include "plan/run_state.h"
 #include "plan/epoch_plan.h"
+#include "plan/run_state.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HEADRACE_SANITIZED 1
