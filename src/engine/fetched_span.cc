@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/stop_scope.h"
-
 namespace headrace {
 
 FetchedSpan::FetchedSpan(std::shared_ptr<const ByteSource> source, uint64_t begin, uint64_t end,
@@ -43,7 +41,6 @@ void FetchedSpan::want(uint64_t begin, uint64_t end, Deadline deadline,
 
 void FetchedSpan::start(uint64_t begin, uint64_t end, Deadline deadline) {
   const MutableBytes into(memory_.get() + (begin - begin_), end - begin);
-  const StopScope everybodys({});
   source_->start_read(begin, into, deadline, [self = shared_from_this(), begin](Status status) {
     self->arrived(begin, std::move(status));
   });

@@ -235,7 +235,6 @@ void CachedReads::fill(uint64_t first, Deadline deadline) {
   const uint64_t offset = header.granule_begin(first);
   const uint64_t bytes = std::min(header.granule_begin(end), header.object_bytes) - offset;
   const auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes);
-  const StopScope everybodys({});
   start(offset, {memory.get(), bytes}, deadline,
         [self = shared_from_this(), memory, end](const Status& status) {
           return status.ok() ? self->fill(end, kLast) : self->turn_.end();
@@ -257,6 +256,7 @@ void CachedReads::stream(const ReadPointer& read, uint64_t first, uint64_t last)
   uint64_t offset = 0;
   const MutableBytes part = part_of(*read, first, last, &offset);
   cache_->streamed_bytes_ += part.size();
+  const StopScope scope(stop_.get_token());
   inner_->start_read(offset, part, read->deadline,
                      [self = shared_from_this(), read](const Status& status) mutable {
                        post(std::move(self),
@@ -273,7 +273,7 @@ void CachedReads::fetch(uint64_t first, uint64_t last, Deadline deadline, bool s
   request.memory = std::make_shared_for_overwrite<std::byte[]>(request.bytes);
   request.may_stream = !request.keep || streams;
   const MutableBytes into(request.memory.get(), request.bytes);
-  const StopScope everybodys({});
+  const StopScope scope(stop_.get_token());
   const auto done = [self = shared_from_this(), request](const Status& status) mutable {
     post(std::move(self),
          [request, status](CachedReads& reads) { reads.answered(request, status); });

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,11 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   uint64_t read_present(uint64_t offset, MutableBytes into);
   void start(uint64_t offset, MutableBytes into, Deadline deadline, const ByteSource::Done& done);
   void will_need(uint64_t offset, uint64_t size) const { file_->will_need(offset, size); }
-  /// Nobody will start another read.
-  void close() { closed_ = true; }
+  /// Nobody will start another read, and nobody waits for one: requests that are under way end.
+  void close() {
+    closed_ = true;
+    stop_.request_stop();
+  }
 
  private:
   class Read;
@@ -76,6 +80,7 @@ class CachedReads : public std::enable_shared_from_this<CachedReads> {
   std::map<uint64_t, std::vector<ReadPointer>> flights_;  // granule -> who waits for it
   StreamTurn turn_;
   std::atomic<bool> closed_{false};
+  std::stop_source stop_;
 };
 
 class CachedSource final : public ByteSource {

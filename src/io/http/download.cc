@@ -43,7 +43,7 @@ Result<uint64_t> Download::whole(Fetcher& fetcher) {
 }
 
 void Download::wait(Fetcher& fetcher, uint64_t end, Reader reader, Deadline deadline) {
-  if (current_stop().stop_possible()) {
+  if (deadline == kNow && current_stop().stop_possible()) {
     const auto read = LeavableRead::begin(object_->name(), reader.into, std::move(reader.done));
     reader.into = read->memory();
     reader.done = read->ended();
