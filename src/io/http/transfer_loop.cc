@@ -144,11 +144,13 @@ void TransferLoop::interrupt_all() {
   delayed_.clear();
 }
 
-/// Calls whose thread was told to stop.
+/// Calls whose thread was told to stop. What is in flight and nobody waits for may come to its end,
+/// so that its connection remains; it is not repeated.
 void TransferLoop::end_stopped() {
   if (!some_stopped_.exchange(false)) return;
   for (const JobPointer& job : all_jobs()) {
-    if (!job->stop.stop_requested()) continue;
+    const bool is_awaited = job->call.deadline == kNow;
+    if (!job->stop.stop_requested() || (job->live > 0 && !is_awaited)) continue;
     host(*job).waiting.erase(job);
     std::erase_if(delayed_, [&](const auto& each) { return each.second == job; });
     interrupt(job);
@@ -283,7 +285,8 @@ void TransferLoop::ended(CURL* easy, CURLcode code) {
 }
 
 void TransferLoop::judge(const JobPointer& job, Attempt::Outcome outcome) {
-  if (may_be_repeated(job, outcome) && try_again(job, outcome)) return;
+  const bool stopped = job->stop.stop_requested();
+  if (!stopped && may_be_repeated(job, outcome) && try_again(job, outcome)) return;
   if (!outcome.result.ok()) {
     Error error = std::move(outcome.result).error();
     if (job->attempts > 1)
