@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from hub_tables import write_repository
 from program import ok, run
 from servers.hub_fake import HubFake
 from servers.hub_repository import HubFile
+from servers.web import Request
 
 QUIET = {
     "HF_HUB_DISABLE_XET": "1",
@@ -87,6 +90,65 @@ def test_a_packed_data_set_is_read_at_one_resolve_a_file(hub, packed_repository,
 
 def test_every_sample_comes_once_an_epoch_whatever_the_world(packed_repository, tmp_path):
     read_on_two_worlds(packed_repository, tmp_path)
+
+
+class HeldAnswers:
+    """The Hub says where shards are only when it is told to."""
+
+    def __init__(self, hub: HubFake):
+        self.asked, self.go_on = threading.Event(), threading.Event()
+        hub.on_hub = self._hold
+
+    def _hold(self, request: Request) -> None:
+        if "/resolve/" in request.path and request.path.endswith(".tar"):
+            self.asked.set()
+            self.go_on.wait(30)
+
+
+class Reader(threading.Thread):
+    """Reads an epoch. `keys`: what came, until the loader was closed."""
+
+    def __init__(self, data: hr.Dataset):
+        super().__init__()
+        self.loader = data.shuffle(seed=1).batch(8).loader()
+        self.keys: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(hr.StoppedError):
+            for batch in self.loader:
+                self.keys += batch.keys
+
+
+def test_closing_a_loader_takes_nothing_from_another(hub, packed_repository, files):
+    """The first asks where shards are, the second waits for these answers, the first is closed."""
+    held = HeldAnswers(hub)
+    data = hr.open(packed_repository)
+    first = Reader(data)
+    assert held.asked.wait(20)
+    second = Reader(data)
+    time.sleep(0.3)  # its reads are under way
+    first.loader.close()
+    held.go_on.set()
+    second.join()
+    first.join()
+    assert set(second.keys) == set(files[1])
+
+
+def test_who_waits_for_anothers_answer_hears_ctrl_c(hub, packed_repository, files):
+    held = HeldAnswers(hub)
+    data = hr.open(packed_repository)
+    reader = Reader(data)
+    assert held.asked.wait(20)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        for row in range(len(data)):
+            data[row]
+    assert time.monotonic() - begin < 2
+    held.go_on.set()
+    reader.join()
+    assert set(reader.keys) == set(files[1])
 
 
 def test_tar_shards_give_what_datasets_gives(hub, shard_repository, run_python):

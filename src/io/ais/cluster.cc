@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/stop_scope.h"
 #include "base/try.h"
 #include "io/ais/ais_error.h"
 #include "io/environment.h"
@@ -173,6 +174,7 @@ void AisCluster::refresh() {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(refreshing_, true)) return;
   }
+  const StopScope everybodys({});
   fetcher_->start(call("GET", kMapPath, kMapQuery, endpoint_.origin()),
                   [self = shared_from_this()](Result<HttpResponse> answer) {
                     if (answer.ok()) self->take_map(*answer);

@@ -1,6 +1,5 @@
 #include "io/cache/cached_source.h"
 
-#include "base/stop_scope.h"
 #include "io/leavable_read.h"
 #include "io/remote_source.h"
 
@@ -65,10 +64,8 @@ void CachedSource::start_read(uint64_t offset, MutableBytes into, Deadline deadl
                               const Done& done) const {
   if (offset > size() || into.size() > size() - offset) return done(past_end(*inner_, offset));
   if (CachedReads* mine = reads()) {
-    const bool may_leave = deadline == kNow && current_stop().stop_possible();
-    if (!may_leave) return mine->start(offset, into, deadline, done);
-    const auto read = LeavableRead::begin(name(), into, done);
-    return mine->start(offset, read->memory(), deadline, read->ended());
+    const LeavableRead read = leavable_read(name(), into, deadline, done);
+    return mine->start(offset, read.into, deadline, read.done);
   }
   cache_->streamed_bytes_ += into.size();
   inner_->start_read(offset, into, deadline, done);

@@ -1,5 +1,7 @@
 #include "io/hf/hf_source.h"
 
+#include "base/stop_scope.h"
+
 namespace headrace {
 namespace {
 
@@ -50,16 +52,25 @@ HfSource::HfSource(std::shared_ptr<HfRepository> repository, std::string path, c
 
 void HfSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                           const Done& done) const {
-  const auto read = [=, this](const Done& then) {
-    RemoteSource::start_read(offset, into, deadline, then);
+  if (into.empty() || repository_->places().find(place_))
+    return RemoteSource::start_read(offset, into, deadline, done);
+  start_search(offset, deadline, leavable_read(name(), into, deadline, done));
+}
+
+/// The first read finds the place on its way, and the others of that moment wait for it. Whether
+/// that one is told to stop is nothing to them.
+void HfSource::start_search(uint64_t offset, Deadline deadline, const LeavableRead& read) const {
+  const auto after = [=, this, stop = current_stop()] {
+    const StopScope own(stop);
+    RemoteSource::start_read(offset, read.into, deadline, read.done);
   };
-  if (into.empty() || repository_->places().find(place_)) return read(done);
-  // The first read finds the place on its way, and the others of that moment wait for it.
-  if (!repository_->places().begin_search(place_, [=] { read(done); })) return;
-  read([repository = repository_, place = place_, done](Status status) {
-    repository->places().end_search(place);
-    done(std::move(status));
-  });
+  if (!repository_->places().begin_search(place_, after)) return;
+  RemoteSource::start_read(
+      offset, read.into, deadline,
+      [repository = repository_, place = place_, done = read.done](Status status) {
+        repository->places().end_search(place);
+        done(std::move(status));
+      });
 }
 
 std::string HfSource::identity() const {

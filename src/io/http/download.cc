@@ -43,11 +43,10 @@ Result<uint64_t> Download::whole(Fetcher& fetcher) {
 }
 
 void Download::wait(Fetcher& fetcher, uint64_t end, Reader reader, Deadline deadline) {
-  if (deadline == kNow && current_stop().stop_possible()) {
-    const auto read = LeavableRead::begin(object_->name(), reader.into, std::move(reader.done));
-    reader.into = read->memory();
-    reader.done = read->ended();
-  }
+  LeavableRead read =
+      leavable_read(object_->name(), reader.into, deadline, std::move(reader.done));
+  reader.into = read.into;
+  reader.done = std::move(read.done);
   std::unique_lock lock(mutex_);
   if (!is_complete() && end > spool_.size()) {
     readers_.emplace(end, std::move(reader));

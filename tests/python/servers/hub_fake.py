@@ -37,6 +37,7 @@ class HubFake:
         self.quotas: dict[str, int] = {}  # "api" or "resolvers" -> requests a window
         self.log: list[tuple[str, str, str]] = []  # (class, method, target)
         self.leaks: list[str] = []  # tokens that came to the storage
+        self.on_hub: Callable[[Request], Reply | None] | None = None
         self.on_storage: Callable[[Request], Reply | None] | None = None
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.large: dict[str, Content] = {}
@@ -119,6 +120,8 @@ class HubFake:
             limited, headers = self._charge(kind)
         if limited:
             return Reply(429, headers, b"Too Many Requests")
+        if self.on_hub and (reply := self.on_hub(request)):
+            return reply
         reply = self._api.answer(request)
         reply.headers.update(headers)
         return reply
