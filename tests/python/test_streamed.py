@@ -191,13 +191,14 @@ def test_memory_does_not_grow_with_the_object(tmp_path: Path):
 
 
 class Misbehaving:
-    """Serves a folder over HTTP/1.1, without ranges, as told."""
+    """Serves a folder over HTTP/1.1, without ranges until it is mended, as told."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.chunked = False  # no Content-Length
         self.breaks = 0  # so many answers end in their midst
         self.change_after_break = False
+        self.mended = False
         self.whole: list[str] = []  # what was asked for without a range
         owner = self
 
@@ -214,12 +215,20 @@ class Misbehaving:
 
             def answer(self, body: bytes) -> None:
                 file = owner.folder / self.path.strip("/").partition("?")[0]
-                self.send_response(200)
+                size = file.stat().st_size
+                by_range = owner.mended and "Range" in self.headers
+                self.send_response(206 if by_range else 200)
                 self.send_header("Last-Modified", self.date_time_string(file.stat().st_mtime))
+                if owner.mended:
+                    self.send_header("Accept-Ranges", "bytes")
+                if by_range:
+                    first, last = map(int, self.headers["Range"][len("bytes=") :].split("-"))
+                    self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
+                    body = body[first : last + 1]
                 if owner.chunked:
                     self.send_header("Transfer-Encoding", "chunked")
                 else:
-                    self.send_header("Content-Length", str(file.stat().st_size))
+                    self.send_header("Content-Length", str(len(body) if by_range else size))
                 self.end_headers()
                 if self.command == "HEAD":
                     return
@@ -266,6 +275,17 @@ def test_each_shard_is_streamed_once(misbehaving: Misbehaving, place: str):
 
 
 @QUIET
+@QUIET
+@pytest.mark.parametrize("place", ["", "/" + ALL], ids=["manifest", "shards"])
+def test_who_opens_again_reads_a_mended_server_by_ranges(misbehaving: Misbehaving, place: str):
+    before = rows(shuffled(misbehaving.url + place))
+    assert any(path.endswith(".tar") for path in misbehaving.whole)
+    misbehaving.mended = True
+    misbehaving.whole.clear()
+    assert rows(shuffled(misbehaving.url + place)) == before
+    assert not any(path.endswith(".tar") for path in misbehaving.whole)
+
+
 def test_more_shards_than_are_kept_open_are_streamed_once(tmp_path: Path):
     shards = 300  # 256 are kept open where that costs nothing but a request
     serving = Misbehaving(write_random_set(tmp_path / "many", shards, 2, 2000))

@@ -26,7 +26,7 @@ class FixedHeaders : public Signer {
   const HttpHeaders headers_;
 };
 
-/// Objects that are opened one by one by their addresses are many in one folder.
+/// Of objects that are opened one by one by their addresses: they are many in one folder.
 std::shared_ptr<RangeService> ranges_in(const Url& folder) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<RangeService>> known;
@@ -34,13 +34,6 @@ std::shared_ptr<RangeService> ranges_in(const Url& folder) {
   auto& ranges = known[folder.redacted()];
   if (!ranges) ranges = std::make_shared<RangeService>();
   return ranges;
-}
-
-HttpStore store_at(Url root) {
-  while (root.path.ends_with('/')) root.path.pop_back();
-  auto headers = configured_headers(root);
-  auto ranges = ranges_in(root);
-  return HttpStore(std::move(root), Fetcher::shared(), std::move(headers), std::move(ranges));
 }
 
 }  // namespace
@@ -68,7 +61,10 @@ Result<std::shared_ptr<Store>> HttpStore::open_location(const std::string& locat
     return Error{.code = Code::kUsage,
                  .message = "'" + root.redacted() + "' is an address with a query, not a folder",
                  .hint = "With a query, name shards: their names end in .tar, .tar.zst or .zip."};
-  return std::shared_ptr<Store>(std::make_shared<HttpStore>(store_at(std::move(root))));
+  while (root.path.ends_with('/')) root.path.pop_back();
+  auto headers = configured_headers(root);
+  return std::shared_ptr<Store>(
+      std::make_shared<HttpStore>(std::move(root), Fetcher::shared(), std::move(headers)));
 }
 
 Result<std::unique_ptr<ByteSource>> HttpStore::open_address(const std::string& address) {
@@ -77,8 +73,9 @@ Result<std::unique_ptr<ByteSource>> HttpStore::open_address(const std::string& a
   Url folder = url;
   folder.query.clear();
   folder.path.resize(std::min(folder.path.rfind('/'), folder.path.size()));
-  const HttpStore store = store_at(std::move(folder));
-  return store.open(std::make_shared<HttpObject>(std::move(url), store.headers_, store.ranges_));
+  const auto ranges = ranges_in(folder);
+  const HttpStore store(std::move(folder), Fetcher::shared(), configured_headers(url), ranges);
+  return store.open(std::make_shared<HttpObject>(std::move(url), store.headers_, ranges));
 }
 
 HttpStore::HttpStore(Url root, std::shared_ptr<Fetcher> fetcher,
@@ -143,6 +140,7 @@ Result<std::unique_ptr<ByteSource>> HttpStore::open(
     if (const auto total = answer.total_bytes()) bytes = total;
   }
   if (answer.is_range()) object->service().serves = true;
+  if (has_ranges) object->service().refuses = false;  // it was mended
   auto pin = std::make_shared<ObjectPin>(bytes, object->version(answer));
   std::shared_ptr<Download> whole;
   if (!bytes) {
