@@ -19,8 +19,8 @@ struct LeavableRead {
   ByteSource::Done done;
 };
 
-/// For a read of `object` into `into`, whose end `done` wants to hear of. Where nobody leaves, it is
-/// these two.
+/// For a read of `object` into `into`, whose end `done` wants to hear of. Where nobody leaves, it
+/// is these two.
 LeavableRead leavable_read(const std::string& object, MutableBytes into, Deadline deadline,
                            ByteSource::Done done);
 

@@ -143,8 +143,7 @@ def test_who_waits_for_anothers_answer_hears_ctrl_c(hub, packed_repository, file
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        for row in range(len(data)):
-            data[row]
+        list(data.samples())
     assert time.monotonic() - begin < 2
     held.go_on.set()
     reader.join()

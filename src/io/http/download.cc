@@ -43,8 +43,7 @@ Result<uint64_t> Download::whole(Fetcher& fetcher) {
 }
 
 void Download::wait(Fetcher& fetcher, uint64_t end, Reader reader, Deadline deadline) {
-  LeavableRead read =
-      leavable_read(object_->name(), reader.into, deadline, std::move(reader.done));
+  LeavableRead read = leavable_read(object_->name(), reader.into, deadline, std::move(reader.done));
   reader.into = read.into;
   reader.done = std::move(read.done);
   std::unique_lock lock(mutex_);
