@@ -11,6 +11,7 @@ from pathlib import Path
 import headrace as hr
 import numpy as np
 import pytest
+from servers.nginx import nginx
 from user_functions import add_in_place, elevens_fail, even, noisy_tokens, one_less, total
 
 DOCUMENTS, LENGTH, GLOBAL, LANES = 257, 16, 24, 4
@@ -325,8 +326,7 @@ def test_threads_change_nothing(ds):
     assert told(packed(ds).loader(memory="1KiB", prefetch=1)) == expected  # keeps no lengths
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_torchs_data_loader(ds, workers):
+def read_by_torch(ds, workers):
     torch = pytest.importorskip("torch")
     expected = steps_of([packed(ds).loader()])
     loader = packed(ds).loader(to="torch")
@@ -339,6 +339,16 @@ def test_torchs_data_loader(ds, workers):
         assert batches[0]["segments"].dtype == torch.int32
         assert batches[-1]["__mask__"].dtype == torch.bool
         expected = expected_steps(ds, epoch=1)[0]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchs_data_loader(ds, workers):
+    read_by_torch(ds, workers)
+
+
+def test_torchs_workers_read_a_server(documents, tmp_path):
+    with nginx(documents, tmp_path / "nginx") as server:
+        read_by_torch(hr.open(server.url), 2)
 
 
 def test_shards_that_are_fetched_ahead_give_the_same(ds, documents, tmp_path):
@@ -355,6 +365,18 @@ def test_shards_that_are_fetched_ahead_give_the_same(ds, documents, tmp_path):
             for loader in loaders:
                 loader.load_state_dict(loader.state_at(0, 4))
             same(steps_of(loaders), {step: expected[step] for step in range(4, len(expected))})
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_real_server_gives_the_same(ds, documents, tmp_path, cached):
+    expected = expected_steps(ds)[0]
+    options = {"cache": str(tmp_path / "cache")} if cached else {}
+    with nginx(documents, tmp_path / "nginx") as server:
+        served = hr.open(server.url, **options)
+        same(steps_of(packed(served).loader(rank=r, world=2) for r in range(2)), expected)
+        loader = packed(served).loader()
+        loader.load_state_dict(loader.state_at(0, 4))
+        same(steps_of([loader]), {step: expected[step] for step in range(4, len(expected))})
 
 
 # --- Documents -----------------------------------------------------------------------------------
