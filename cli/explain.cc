@@ -1,7 +1,7 @@
 // --explain of the verbs of reshaping.
+#include "base/parallel.h"
 #include "base/units.h"
 #include "cli/reshape.h"
-#include "job/reshape/threads.h"
 
 namespace headrace::cli {
 namespace {
@@ -69,7 +69,7 @@ void explain_plan(const ReshapePlan& plan, const RunOptions& options, Context& c
   text += std::string("algorithm  ") + name_of(choice.algorithm) + ": " + choice.why + "\n";
   text += "gather     " + cost_line(choice.gather) + "\n";
   if (plan.order().columns() == 1) text += "buckets    " + cost_line(choice.buckets) + "\n";
-  text += "threads    " + std::to_string(real_threads(options.threads)) + "\n";
+  text += "threads    " + std::to_string(thread_count(options.threads)) + "\n";
   text += "commit     marker, shards, records, tables, then headrace.json" +
           std::string(options.fsync ? ", with fsync before it\n" : ", without fsync\n");
   text += "plan       " + plan.digest() + "\n";

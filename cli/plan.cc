@@ -1,13 +1,13 @@
 // headrace plan, run, run-task, resume, status, abandon: jobs as data.
 #include <memory>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "base/units.h"
 #include "cli/engine.h"
 #include "cli/reshape.h"
 #include "cli/sample_options.h"
 #include "cli/verbs.h"
-#include "job/reshape/threads.h"
 
 namespace headrace::cli {
 namespace {
@@ -63,7 +63,7 @@ Result<int> run_located(const TaskFlags& flags, std::optional<uint64_t> task, Co
   HR_TRY(const std::string place, find_plan(flags.location));
   HR_TRY(const auto store, open_store(place));
   HR_TRY(const ReshapePlan plan, task ? load_for_task(*store, *task, options)
-                                      : ReshapePlan::load(*store, real_threads(context.threads)));
+                                      : ReshapePlan::load(*store, thread_count(context.threads)));
   return run_and_report(plan, options, context, task);
 }
 

@@ -1,8 +1,8 @@
 #include "dataset/decoded_source.h"
 
 #include <algorithm>
-#include <thread>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "format/frame_codec.h"
 #include "format/parquet/rows.h"
@@ -20,9 +20,7 @@ struct DecodedSource::Fetched {
 };
 
 IoThreads& DecodedFrames::threads() const {
-  return threads_.get([] {
-    return std::make_unique<IoThreads>(std::max(1U, std::thread::hardware_concurrency()));
-  });
+  return threads_.get([] { return std::make_unique<IoThreads>(thread_count(0)); });
 }
 
 DecodedSource::DecodedSource(std::shared_ptr<const ByteSource> object,

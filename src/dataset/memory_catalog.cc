@@ -1,12 +1,10 @@
 // Catalogs of data without a manifest, made by looking at it now: tar shards, or loose files.
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "base/digest.h"
-#include "base/stop_scope.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/containers.h"
@@ -212,29 +210,19 @@ Result<std::unique_ptr<Catalog>> index_archives(const std::string& folder,
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
   HR_TRY(const Container container, common_container(paths));
   const CacheUse use(cache, split_location(paths.front()).folder);
-  std::vector<Result<IndexedShard>> shards(paths.size(), IndexedShard{});
-  std::atomic<size_t> next{0};
-  const auto work = [&, stop = current_stop()] {
-    const StopScope scope(stop);
-    for (size_t s = next++; s < paths.size(); s = next++)
-      shards[s] = index_shard(folder, paths[s], rule, use);
-  };
-  const unsigned wanted =
-      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> threads;
-    for (size_t t = 1; t < std::min<size_t>(wanted, paths.size()); ++t) threads.emplace_back(work);
-    work();
-  }
+  std::vector<IndexedShard> shards(paths.size());
+  HR_CHECK(for_each(paths.size(), thread_count(options.threads), [&](uint64_t s) -> Status {
+    HR_TRY(shards[s], index_shard(folder, paths[s], rule, use));
+    return {};
+  }));
 
   std::vector<std::shared_ptr<const ShardIndex>> indexes;
   std::vector<uint64_t> bytes;
   std::vector<std::shared_ptr<const ByteSource>> spooled;
-  for (auto& shard : shards) {
-    if (!shard.ok()) return std::move(shard).error();
-    indexes.push_back(shard->index);
-    bytes.push_back(shard->bytes);
-    spooled.push_back(shard->spooled);
+  for (const IndexedShard& shard : shards) {
+    indexes.push_back(shard.index);
+    bytes.push_back(shard.bytes);
+    spooled.push_back(shard.spooled);
   }
   return std::unique_ptr<Catalog>(std::make_unique<ArchiveCatalog>(
       container, paths, std::move(indexes), bytes, std::move(spooled), use));

@@ -1,13 +1,10 @@
 #include "headrace/selection.h"
 
-#include <atomic>
 #include <cmath>
-#include <mutex>
 #include <optional>
-#include <thread>
 
+#include "base/parallel.h"
 #include "base/permutation.h"
-#include "base/stop_scope.h"
 #include "base/try.h"
 #include "format/shard_index.h"
 
@@ -40,28 +37,11 @@ Result<Selection> select_by_hash(const Dataset& set, const HashRange& range, uns
                             std::to_string(range.begin) + " to " + std::to_string(range.end)};
   Selection selection;
   selection.kept.resize(set.shards());
-  std::atomic<uint32_t> next = 0;
-  std::mutex mutex;
-  std::optional<Error> failed;
-  const auto work = [&, stop = current_stop()] {
-    const StopScope scope(stop);
-    for (uint32_t shard; (shard = next.fetch_add(1)) < set.shards();) {
-      auto index = set.index(shard);
-      if (index.ok()) {
-        selection.kept[shard] = keys_in_range(**index, range);
-        continue;
-      }
-      std::scoped_lock lock(mutex);
-      if (!failed) failed = index.error();
-      return;
-    }
-  };
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> helpers;
-  for (unsigned i = 1; i < std::min(threads, set.shards()); ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();
-  if (failed) return *failed;
+  HR_CHECK(for_each(set.shards(), thread_count(threads), [&](uint64_t shard) -> Status {
+    HR_TRY(const auto index, set.index(static_cast<uint32_t>(shard)));
+    selection.kept[shard] = keys_in_range(*index, range);
+    return {};
+  }));
   return selection;
 }
 

@@ -1,13 +1,9 @@
 #include "engine/document_pass.h"
 
-#include <algorithm>
-#include <atomic>
 #include <limits>
 #include <mutex>
-#include <optional>
-#include <thread>
 
-#include "base/block_signals.h"
+#include "base/parallel.h"
 #include "base/stop_scope.h"
 #include "base/try.h"
 #include "engine/length_finder.h"
@@ -55,55 +51,6 @@ Error interrupted() {
           .message = "the lengths of documents were not read to the end"};
 }
 
-/// Shards are given out by number to whichever thread is free.
-class DocumentPass {
- public:
-  DocumentPass(const Dataset& set, LengthRule rule, DocumentLengths& found)
-      : set_(set), rule_(std::move(rule)), found_(found) {}
-
-  Status run(unsigned threads) {
-    start_helpers(std::min(threads, set_.shards()));
-    work();
-    helpers_.clear();
-    if (failed_) return *failed_;
-    return {};
-  }
-
- private:
-  /// This thread is one of them.
-  void start_helpers(unsigned threads) {
-    const BlockSignals block;
-    for (unsigned i = 1; i < threads; ++i)
-      helpers_.emplace_back([this, stop = current_stop()] {
-        const StopScope scope(stop);
-        work();
-      });
-  }
-
-  void work() {
-    for (uint32_t shard; !stopped_ && (shard = next_.fetch_add(1)) < set_.shards();) {
-      auto lengths = current_stop().stop_requested() ? Result<std::vector<uint32_t>>(interrupted())
-                                                     : lengths_of(set_, rule_, shard);
-      std::scoped_lock lock(mutex_);
-      if (lengths.ok()) {
-        found_.add(shard, *lengths);
-      } else {
-        if (!failed_) failed_ = std::move(lengths).error();
-        stopped_ = true;
-      }
-    }
-  }
-
-  const Dataset& set_;
-  const LengthRule rule_;
-  std::atomic<uint32_t> next_ = 0;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  DocumentLengths& found_;
-  std::optional<Error> failed_;
-  std::vector<std::jthread> helpers_;
-};
-
 }  // namespace
 
 Result<std::shared_ptr<const DocumentLengths>> read_document_lengths(
@@ -115,7 +62,16 @@ Result<std::shared_ptr<const DocumentLengths>> read_document_lengths(
                  .hint = "Give lanes= of at most 2^24."};
   const LaneRange kept = kept_lanes(options, *order);
   auto found = std::make_shared<DocumentLengths>(std::move(order), kept);
-  HR_CHECK(DocumentPass(*options.sets.front(), length_rule(options), *found).run(options.threads));
+  const Dataset& set = *options.sets.front();
+  const LengthRule rule = length_rule(options);
+  std::mutex mutex;
+  HR_CHECK(for_each(set.shards(), options.threads, [&](uint64_t shard) -> Status {
+    if (current_stop().stop_requested()) return interrupted();
+    HR_TRY(const auto lengths, lengths_of(set, rule, static_cast<uint32_t>(shard)));
+    const std::lock_guard lock(mutex);
+    found->add(static_cast<uint32_t>(shard), lengths);
+    return {};
+  }));
   return std::shared_ptr<const DocumentLengths>(std::move(found));
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
 /// Measured on a virtual machine: a huge page at hand takes 0.1 ms, most of it to clear it, and the
 /// small ones in its place 0.7 ms. One that is not at hand takes 5 ms: the others make up for a
 /// few.

@@ -4,9 +4,13 @@
 // Thread-safety: these may be called from any thread. Systems without huge pages: they do nothing.
 #pragma once
 
+#include <cstdint>
+
 #include "headrace/bytes.h"
 
 namespace headrace {
+
+inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 /// `memory` gets huge pages when it is used, however long each takes: for what is used many times.
 /// Precondition of both: `memory` begins at a page, and was not used yet.

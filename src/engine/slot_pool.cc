@@ -17,7 +17,6 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kPage = 4096;
 
 /// A file in memory that has no name.

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
-#include <thread>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "io/file.h"
 #include "io/file_list.h"
@@ -134,7 +134,8 @@ void stat_files(int at, const std::string& prefix, FileList& list, unsigned thre
   constexpr size_t kChunk = 1024;
   std::atomic<size_t> next{0};
   std::mutex mutex;
-  auto work = [&] {
+  const size_t chunks = (list.size() + kChunk - 1) / kChunk;
+  run_on_threads(std::min<size_t>(threads, chunks), [&] {
     for (size_t begin; (begin = next.fetch_add(kChunk)) < list.size();) {
       const size_t end = std::min(begin + kChunk, list.size());
       for (size_t i = begin; i < end; ++i) {
@@ -154,12 +155,7 @@ void stat_files(int at, const std::string& prefix, FileList& list, unsigned thre
                                           : system_error("look at", path, errno));
       }
     }
-  };
-  const size_t chunks = (list.size() + kChunk - 1) / kChunk;
-  std::vector<std::jthread> pool;
-  for (size_t t = 1; t < std::min<size_t>(threads, chunks); ++t) pool.emplace_back(work);
-  work();
-  pool.clear();
+  });
   if (!notes->unreadable.empty())
     list.filter([&list](size_t i) { return list[i].mtime_ns != kNoFile; });
 }

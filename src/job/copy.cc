@@ -5,9 +5,9 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/digest.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "job/copy_plan.h"
 #include "plan/manifest.h"
@@ -114,7 +114,8 @@ class Copy {
     std::atomic<size_t> next{0};
     std::mutex mutex;
     Status failed;
-    const auto work = [&] {
+    const uint64_t threads = options_.threads > 0 ? options_.threads : kThreads;
+    run_on_threads(std::min<uint64_t>(threads, plan_.objects.size()), [&] {
       std::vector<std::byte> memory(kPiece);
       for (size_t i = next++; i < plan_.objects.size(); i = next++) {
         const Status status = copy_one(plan_.objects[i], memory);
@@ -123,14 +124,7 @@ class Copy {
         const std::lock_guard lock(mutex);
         if (failed.ok()) failed = status;
       }
-    };
-    {
-      std::vector<std::jthread> others;
-      const unsigned threads = options_.threads > 0 ? options_.threads : kThreads;
-      for (size_t i = 1; i < std::min<size_t>(threads, plan_.objects.size()); ++i)
-        others.emplace_back(work);
-      work();
-    }
+    });
     return failed;
   }
 

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "base/digest.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/catalog.h"
 #include "dataset/containers.h"
 #include "io/urls.h"
 #include "job/name_rule.h"
 #include "job/published_shards.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {

@@ -6,13 +6,12 @@
 #include <atomic>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "io/urls.h"
 #include "job/index_input.h"
@@ -63,10 +62,7 @@ std::string digest_files(const FileList& files, const std::string& options_json,
 class Indexer {
  public:
   Indexer(const IndexOptions& options, Progress& progress)
-      : options_(options),
-        progress_(progress),
-        threads_(options.threads > 0 ? options.threads
-                                     : std::max(1U, std::thread::hardware_concurrency())) {}
+      : options_(options), progress_(progress), threads_(thread_count(options.threads)) {}
 
   Result<IndexReport> run() {
     HR_TRY(input_, find_index_input(options_, threads_));
@@ -125,19 +121,13 @@ class Indexer {
     std::vector<std::optional<Error>> failures(input_.shards.size());
     std::vector<std::vector<Error>> warnings(input_.shards.size());
     std::atomic<size_t> next{0};
-    const auto work = [&] {
+    run_on_threads(std::min<size_t>(threads_, input_.shards.size()), [&] {
       for (size_t task; (task = next++) < input_.shards.size() && !progress_.stopped();) {
         Status status = index_one(publication, *data, rule, task, warnings[task]);
         if (!status.ok()) failures[task] = std::move(status).error();
         ++progress_.items;
       }
-    };
-    {
-      std::vector<std::jthread> pool;
-      for (unsigned t = 1; t < std::min<size_t>(threads_, input_.shards.size()); ++t)
-        pool.emplace_back(work);
-      work();
-    }
+    });
     if (progress_.stopped()) return Progress::interrupted();
     for (std::optional<Error>& failure : failures) {
       if (!failure) continue;

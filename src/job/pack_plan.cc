@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/try.h"
 #include "base/units.h"
@@ -148,8 +148,7 @@ Result<PackPlan> PackPlan::make(const PackOptions& asked) {
   }
   const PackOptions options = with_container(asked, map);
   HR_CHECK(check_limits(options));
-  const unsigned threads =
-      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const unsigned threads = thread_count(options.threads);
 
   PackPlan plan;
   plan.container_ = *options.container;

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 
+#include "base/first_error.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "job/buffer_pool.h"
-#include "job/first_error.h"
 #include "job/in_order.h"
 #include "job/segment.h"
 #include "job/shard_object.h"
@@ -205,17 +205,12 @@ Result<PictureReport> write_shards(const PackPlan& plan, const PackOptions& opti
                                    Progress& progress) {
   // Over a network they wait for answers most of the time.
   constexpr unsigned kRemoteThreads = 32;
-  const unsigned asked =
-      options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const unsigned asked = thread_count(options.threads);
   const unsigned threads = plan.sources().are_remote() ? std::max(asked, kRemoteThreads) : asked;
   Run::Done state{.shards = done, .left_out = {}, .pictures = {}};
   while (std::find(state.shards.begin(), state.shards.end(), false) != state.shards.end()) {
     Run run(plan, options, store, publication, state, progress, threads);
-    {
-      std::vector<std::jthread> pool;
-      for (unsigned t = 1; t < threads; ++t) pool.emplace_back([&run] { run.work(); });
-      run.work();
-    }
+    run_on_threads(threads, [&run] { run.work(); });
     HR_CHECK(run.result());
   }
   return state.pictures;

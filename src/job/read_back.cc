@@ -4,11 +4,11 @@
 
 #include <numeric>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "io/file.h"
 #include "io/urls.h"
 #include "job/hashed_reads.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {
@@ -38,7 +38,7 @@ Status read_one_back(const Store& store, const Publication& publication, uint64_
 
 Status read_back(const Store& store, Publication& publication, const std::vector<uint64_t>& tasks,
                  unsigned threads, Progress& progress) {
-  return for_each(tasks.size(), real_threads(threads), [&](uint64_t i) -> Status {
+  return for_each(tasks.size(), thread_count(threads), [&](uint64_t i) -> Status {
     Status status = read_one_back(store, publication, tasks[i], progress);
     if (!status.ok() && status.error().code == Code::kCorrupt)
       HR_CHECK(publication.forget(tasks[i]));

@@ -8,13 +8,13 @@
 #include <map>
 #include <mutex>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/containers.h"
 #include "format/shard_index.h"
 #include "headrace/dataset.h"
 #include "io/system_error.h"
 #include "io/urls.h"
-#include "job/reshape/threads.h"
 #include "plan/manifest.h"
 
 namespace headrace {

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/containers.h"
 #include "format/key_rule.h"
@@ -21,31 +20,6 @@
 
 namespace headrace {
 namespace {
-
-unsigned thread_count(const VerifyOptions& options) {
-  return options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-}
-
-/// Runs task(0 … count - 1) on threads, each number once. The first error stops the rest.
-Status parallel(unsigned threads, uint64_t count, const std::function<Status(uint64_t)>& task) {
-  std::atomic<uint64_t> next{0};
-  std::mutex mutex;
-  Status result;
-  const auto work = [&] {
-    for (uint64_t i = next++; i < count; i = next++) {
-      Status status = task(i);
-      if (status.ok()) continue;
-      const std::lock_guard lock(mutex);
-      if (result.ok()) result = std::move(status);
-      next = count;
-    }
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < std::min<uint64_t>(threads, count); ++t) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
-  return result;
-}
 
 /// The rule by which the manifest's job named samples; WebDataset's if it does not say.
 KeyRule recorded_rule(const Manifest& manifest) {
@@ -75,7 +49,7 @@ class ManifestCheck {
     seen_.resize(report.shards);
     expected_.resize(report.shards);
     names_.resize(report.shards);
-    HR_CHECK(parallel(thread_count(options_), report.shards,
+    HR_CHECK(for_each(report.shards, thread_count(options_.threads),
                       [&](uint64_t s) { return check_shard(static_cast<uint32_t>(s)); }));
     name_swapped();
     if (!options_.quick) check_fields();
@@ -273,7 +247,7 @@ Status check_without_manifest(const std::vector<std::string>& names, const Verif
   progress.total_items = names.size();
   HR_TRY(const KeyRule rule, KeyRule::parse(options.key_rule));
   std::vector<ShardIndexBuilder> shards(names.size());
-  HR_CHECK(parallel(thread_count(options), names.size(), [&](uint64_t s) -> Status {
+  HR_CHECK(for_each(names.size(), thread_count(options.threads), [&](uint64_t s) -> Status {
     const auto number = static_cast<uint32_t>(s);
     if (options.quick) return check_size({.number = number, .name = names[s]}, findings);
     HR_TRY(shards[s], check_unknown_archive(number, names[s], rule, findings, progress));

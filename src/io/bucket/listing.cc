@@ -1,14 +1,10 @@
 #include "io/bucket/listing.h"
 
-#include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <optional>
-#include <thread>
 #include <unordered_set>
 
 #include "base/digest.h"
-#include "base/stop_scope.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "io/bucket/part_object.h"
 #include "io/remote_source.h"
@@ -52,30 +48,14 @@ class Listing {
 
   /// Each prefix, by threads that wait for their answers.
   Status walk_all(const std::vector<std::string>& prefixes, ListPage* all) const {
-    std::atomic<size_t> next = 0;
     std::mutex mutex;
-    std::optional<Error> failed;
-    const auto work = [&, stop = current_stop()] {
-      const StopScope scope(stop);
-      for (size_t i; (i = next++) < prefixes.size();) {
-        ListPage found;
-        const Status status = walk({prefixes[i]}, &found);
-        const std::lock_guard lock(mutex);
-        if (status.ok()) {
-          add(std::move(found), all);
-          continue;
-        }
-        if (!failed) failed = status.error();
-        next = prefixes.size();
-      }
-    };
-    {
-      std::vector<std::jthread> threads;
-      for (size_t i = 0; i < std::min(kMostAtOnce, prefixes.size()); ++i)
-        threads.emplace_back(work);
-    }
-    if (failed) return *std::move(failed);
-    return {};
+    return for_each(prefixes.size(), kMostAtOnce, [&](uint64_t i) -> Status {
+      ListPage found;
+      HR_CHECK(walk({prefixes[i]}, &found));
+      const std::lock_guard lock(mutex);
+      add(std::move(found), all);
+      return {};
+    });
   }
 
  private:

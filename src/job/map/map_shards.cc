@@ -1,6 +1,7 @@
 #include "job/map/map_shards.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -9,9 +10,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/first_error.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "format/shard_index.h"
-#include "job/first_error.h"
 #include "job/in_order.h"
 #include "job/map/mapped_shard.h"
 #include "job/map/mapper.h"
@@ -59,12 +61,8 @@ class MapRun {
  private:
   Result<PictureReport> run_in(const SandboxRoot* root) {
     const std::jthread watch([this](const std::stop_token& done) { kill_on_stop(done); });
-    {
-      std::vector<std::jthread> others;
-      for (unsigned i = 1; i < threads(); ++i)
-        others.emplace_back([this, root, i] { work(root, i); });
-      work(root, 0);
-    }
+    std::atomic<unsigned> number{0};
+    run_on_threads(threads(), [&] { work(root, number++); });
     if (error_.is_set()) return error_.take().error();
     if (progress_.stopped() && !(task_ == tasks_.size() && shards_.empty()))
       return Progress::interrupted();

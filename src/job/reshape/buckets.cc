@@ -6,12 +6,12 @@
 #include <optional>
 #include <thread>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "io/system_error.h"
 #include "job/reshape/bucket_file.h"
 #include "job/reshape/distribute.h"
 #include "job/reshape/record_writer.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {

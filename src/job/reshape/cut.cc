@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/containers.h"
 #include "format/tar_writer.h"
 #include "job/pack.h"
 #include "job/reshape/segment.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {

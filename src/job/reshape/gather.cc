@@ -8,11 +8,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 
+#include "base/first_error.h"
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/containers.h"
-#include "job/first_error.h"
 #include "job/reshape/segment.h"
 
 namespace headrace {
@@ -398,11 +398,7 @@ Status gather_shards(const ReshapePlan& plan, const GatherOptions& options, Stor
   if (tasks.empty()) return {};
   Gather gather(plan, options, store, publication, std::move(tasks), progress);
   HR_CHECK(gather.prepare(options.threads));
-  {
-    std::vector<std::jthread> others;
-    for (unsigned i = 1; i < options.threads; ++i) others.emplace_back([&] { gather.work(); });
-    gather.work();
-  }
+  run_on_threads(options.threads, [&] { gather.work(); });
   return gather.result();
 }
 

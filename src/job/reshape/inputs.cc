@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "dataset/containers.h"
 #include "format/shard_index.h"
 #include "io/urls.h"
-#include "job/reshape/threads.h"
 #include "job/sources.h"
 #include "plan/manifest.h"
 

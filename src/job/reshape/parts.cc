@@ -6,6 +6,7 @@
 #include <optional>
 #include <queue>
 
+#include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/try.h"
 #include "io/system_error.h"
@@ -14,7 +15,6 @@
 #include "job/reshape/distribute.h"
 #include "job/reshape/part_file.h"
 #include "job/reshape/record_writer.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "base/units.h"
 #include "io/environment.h"
@@ -15,7 +16,6 @@
 #include "job/reshape/buckets.h"
 #include "job/reshape/gather.h"
 #include "job/reshape/parts.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {
@@ -57,7 +57,7 @@ class Run {
         store_(store),
         publication_(publication),
         progress_(progress),
-        threads_(real_threads(options.threads)) {}
+        threads_(thread_count(options.threads)) {}
 
   // The first thing at the destination is the marker. `tasks`: how many will be written as one.
   Status begin(uint64_t tasks) {
@@ -306,7 +306,7 @@ Result<RunReport> run_task(const ReshapePlan& plan, uint64_t task, const RunOpti
 }
 
 Result<ReshapePlan> load_for_task(const Store& place, uint64_t task, const RunOptions& options) {
-  const unsigned threads = real_threads(options.threads);
+  const unsigned threads = thread_count(options.threads);
   HR_TRY(ReshapePlan plan, ReshapePlan::load(place, threads, task));
   if (plan.order().kind() != SampleOrder::Kind::kListed || !goes_by_parts(plan, options))
     return plan;

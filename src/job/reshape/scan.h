@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "format/shard_index.h"
 #include "job/reshape/inputs.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "base/try.h"
 #include "format/tar_writer.h"
 #include "job/reshape/sample_tar.h"
-#include "job/reshape/threads.h"
 
 namespace headrace {
 namespace {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/try.h"
 #include "base/units.h"
@@ -14,7 +15,6 @@
 #include "job/picture_pass.h"
 #include "job/reshape/dedupe.h"
 #include "job/reshape/scan.h"
-#include "job/reshape/threads.h"
 #include "job/reshape/zip.h"
 
 namespace headrace {
@@ -49,7 +49,7 @@ class Assigner {
  public:
   Assigner(const Inputs& inputs, const ReshapeOptions& options)
       : inputs_(inputs), options_(options), room_(options.room) {
-    room_.threads = real_threads(room_.threads);
+    room_.threads = thread_count(room_.threads);
     if (room_.scratch.empty()) room_.scratch = scratch_beside(options.out);
   }
 
@@ -199,7 +199,7 @@ Result<Assignment> assign(const Inputs& inputs, const ReshapeOptions& options) {
 }
 
 Result<ReshapePlan> plan_reshape(const ReshapeOptions& options) {
-  const unsigned threads = real_threads(options.room.threads);
+  const unsigned threads = thread_count(options.room.threads);
   const bool apart = options.verb == "join" || options.verb == "zip";
   HR_TRY(Inputs opened, Inputs::open(options.sources, apart, threads));
   auto inputs = std::make_shared<Inputs>(std::move(opened));

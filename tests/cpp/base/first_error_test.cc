@@ -1,4 +1,4 @@
-#include "job/first_error.h"
+#include "base/first_error.h"
 
 #include <gtest/gtest.h>
 
