@@ -157,7 +157,13 @@ void RemoteSource::start_read(uint64_t offset, MutableBytes into, Deadline deadl
                               const Done& done) const {
   if (Status status = check(offset, into.size()); !status.ok() || into.empty())
     return done(std::move(status));
-  std::make_shared<Read>(*this, offset, into, deadline, done)->start();
+  later_read(offset, into, deadline, done)();
+}
+
+std::function<void()> RemoteSource::later_read(uint64_t offset, MutableBytes into,
+                                               Deadline deadline, Done done) const {
+  return [fetcher = fetcher_, read = std::make_shared<Read>(*this, offset, into, deadline,
+                                                            std::move(done))] { read->start(); };
 }
 
 std::string RemoteSource::identity() const {

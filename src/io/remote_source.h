@@ -7,6 +7,7 @@
 // Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -83,6 +84,12 @@ class RemoteSource : public ByteSource {
   std::string identity() const override;
   /// Code::kCorrupt: the object ends before this range does.
   Status check(uint64_t offset, uint64_t size) const;
+
+ protected:
+  /// A read that begins when it is called, on any thread: it does not need this source any more.
+  /// Precondition: check() found the range good.
+  std::function<void()> later_read(uint64_t offset, MutableBytes into, Deadline deadline,
+                                   Done done) const;
 
  private:
   class Read;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -137,14 +138,16 @@ def test_closing_a_loader_takes_nothing_from_another(hub, packed_repository, fil
 
 def test_who_waits_for_anothers_answer_hears_ctrl_c(hub, packed_repository, files):
     held = HeldAnswers(hub)
-    data = hr.open(packed_repository)
-    reader = Reader(data)
+    reader = Reader(hr.open(packed_repository))
     assert held.asked.wait(20)
+    data = hr.open(packed_repository)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         list(data.samples())
     assert time.monotonic() - begin < 2
+    del data  # what waited is gone when the answer comes
+    gc.collect()
     held.go_on.set()
     reader.join()
     assert set(reader.keys) == set(files[1])

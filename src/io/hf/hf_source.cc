@@ -1,6 +1,7 @@
 #include "io/hf/hf_source.h"
 
 #include "base/stop_scope.h"
+#include "io/leavable_read.h"
 
 namespace headrace {
 namespace {
@@ -52,25 +53,24 @@ HfSource::HfSource(std::shared_ptr<HfRepository> repository, std::string path, c
 
 void HfSource::start_read(uint64_t offset, MutableBytes into, Deadline deadline,
                           const Done& done) const {
-  if (into.empty() || repository_->places().find(place_))
+  const bool is_known = repository_->places().find(place_).has_value();
+  const Status status = check(offset, into.size());
+  if (is_known || into.empty() || !status.ok())
     return RemoteSource::start_read(offset, into, deadline, done);
-  start_search(offset, deadline, leavable_read(name(), into, deadline, done));
-}
-
-/// The first read finds the place on its way, and the others of that moment wait for it. Whether
-/// that one is told to stop is nothing to them.
-void HfSource::start_search(uint64_t offset, Deadline deadline, const LeavableRead& read) const {
-  const auto after = [=, this, stop = current_stop()] {
+  // The first read finds the place on its way, and the others of that moment wait for it. Whether
+  // that one is told to stop is nothing to them; and when one of them has left, this is gone.
+  const LeavableRead read = leavable_read(name(), into, deadline, done);
+  const auto after = [begin = later_read(offset, read.into, deadline, read.done),
+                      stop = current_stop()] {
     const StopScope own(stop);
-    RemoteSource::start_read(offset, read.into, deadline, read.done);
+    begin();
   };
   if (!repository_->places().begin_search(place_, after)) return;
-  RemoteSource::start_read(
-      offset, read.into, deadline,
-      [repository = repository_, place = place_, done = read.done](Status status) {
-        repository->places().end_search(place);
-        done(std::move(status));
-      });
+  const auto found = [repository = repository_, place = place_, done = read.done](Status status) {
+    repository->places().end_search(place);
+    done(std::move(status));
+  };
+  RemoteSource::start_read(offset, read.into, deadline, found);
 }
 
 std::string HfSource::identity() const {

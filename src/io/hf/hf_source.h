@@ -7,7 +7,6 @@
 #include <string>
 
 #include "io/hf/hf_repository.h"
-#include "io/leavable_read.h"
 #include "io/remote_source.h"
 
 namespace headrace {
@@ -42,8 +41,6 @@ class HfSource : public RemoteSource {
   std::string identity() const override;
 
  private:
-  void start_search(uint64_t offset, Deadline deadline, const LeavableRead& read) const;
-
   const std::shared_ptr<HfRepository> repository_;
   const std::shared_ptr<HfListing> listing_;  // of the commit that is read
   const std::string path_;
