@@ -35,8 +35,8 @@ class ScannedShard {
   void take(const TarMember& member) {
     if (!problem_.ok()) return;
     auto taken = grouper_.add(member);
-    if (!taken.ok()) problem_ = std::move(taken).error();
     wanted_ = taken.ok() && *taken;
+    if (!taken.ok()) problem_ = std::move(taken).error();
     payload_.begin(member.size);
     if (member.size == 0) take(ByteView());
   }

@@ -102,7 +102,7 @@ struct PackReport {
 /// Errors: kUsage (options, two files for one field), kNotFound (no such source), kChanged (an
 /// input changed or vanished), kDenied, kNoSpace, kInterrupted (progress.stop; resumable).
 Result<PackReport> pack(const PackOptions& options, Progress& progress);
-/// The same into a store that is open; `options.out` is only left out of the sources.
-Result<PackReport> pack_to(Store& store, const PackOptions& options, Progress& progress);
+/// The same into a store that is open; `asked.out` is only left out of the sources.
+Result<PackReport> pack_to(Store& store, const PackOptions& asked, Progress& progress);
 
 }  // namespace headrace

@@ -267,7 +267,7 @@ class Grouper {
 
   // Where no file has a wanted field, there may be no sample either that could lack it.
   Status check_fields() const {
-    if (sources_.files.size() == 0) return {};
+    if (sources_.files.empty()) return {};
     for (const std::string& field : options_.fields)
       if (std::ranges::find(set_.fields, field) == set_.fields.end())
         return Error{.code = Code::kUsage,

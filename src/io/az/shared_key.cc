@@ -28,7 +28,8 @@ std::string canonical_headers(const HttpRequest& request) {
   for (const auto& [name, value] : request.headers)
     if (const std::string key = lower(name); key.starts_with("x-ms-")) values[key] = value;
   std::string lines;
-  for (const auto& [name, value] : values) lines += name + ":" + value + "\n";
+  for (const auto& [name, value] : values)
+    lines.append(name).append(":").append(value).append("\n");
   return lines;
 }
 

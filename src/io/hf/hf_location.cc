@@ -67,7 +67,7 @@ Result<HfLocation> HfLocation::parse(const std::string& location) {
 }
 
 std::string HfLocation::name() const {
-  const std::string repository = "hf://" + kind + "/" + id;
+  std::string repository = "hf://" + kind + "/" + id;
   if (revision == "main") return repository;
   const bool keeps_slashes =
       revision.starts_with("refs/pr/") || revision.starts_with("refs/convert/");

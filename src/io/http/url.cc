@@ -22,7 +22,7 @@ Error not_an_address(std::string_view text, std::string_view why) {
 std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
   if (curl().url_get(url, which, &text, 0) != CURLUE_OK) return "";
-  const std::string copy(text);
+  std::string copy(text);
   curl().free(text);
   return copy;
 }

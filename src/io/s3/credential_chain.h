@@ -54,6 +54,6 @@ Result<S3Credentials> assume_role(Fetcher& fetcher, const Role& role, const S3Cr
 
 /// JSON with AccessKeyId, SecretAccessKey, Expiration, and Token or SessionToken; `where` is for
 /// messages.
-Result<S3Credentials> parse_credentials(const std::string& json, const std::string& where);
+Result<S3Credentials> parse_credentials(const std::string& text, const std::string& where);
 
 }  // namespace headrace

@@ -46,7 +46,7 @@ Result<S3Credentials> parse_answer(const HttpResponse& answer, const char* actio
                        parse_iso_time(lent.child_value("Expiration"))};
 }
 
-Result<S3Credentials> ask(Fetcher& fetcher, const char* action, QueryParameters parameters,
+Result<S3Credentials> ask(Fetcher& fetcher, const char* action, const QueryParameters& parameters,
                           const std::string& region, const S3Credentials* signed_by) {
   HttpCall call;
   call.patience = kPatience;
@@ -78,7 +78,7 @@ Result<S3Credentials> assume_role_with_web_identity(Fetcher& fetcher, const Role
   constexpr const char* kAction = "AssumeRoleWithWebIdentity";
   QueryParameters parameters = parameters_of(kAction, role);
   parameters.emplace_back("WebIdentityToken", token.str());
-  return ask(fetcher, kAction, std::move(parameters), region, nullptr);
+  return ask(fetcher, kAction, parameters, region, nullptr);
 }
 
 Result<S3Credentials> assume_role(Fetcher& fetcher, const Role& role, const S3Credentials& source,
@@ -86,7 +86,7 @@ Result<S3Credentials> assume_role(Fetcher& fetcher, const Role& role, const S3Cr
   constexpr const char* kAction = "AssumeRole";
   QueryParameters parameters = parameters_of(kAction, role);
   if (!role.external_id.empty()) parameters.emplace_back("ExternalId", role.external_id);
-  return ask(fetcher, kAction, std::move(parameters), region, &source);
+  return ask(fetcher, kAction, parameters, region, &source);
 }
 
 FoundCredentials web_identity_credentials(Fetcher& fetcher, const std::string& region) {
